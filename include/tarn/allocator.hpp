@@ -26,7 +26,7 @@ class allocator {
     if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) [[unlikely]] {
       detail::throw_bad_alloc();
     }
-    void* const block = detail::allocate(detail::local, n * sizeof(T), alignof(T));
+    void* const block = detail::allocate(detail::local_heap, n * sizeof(T), alignof(T));
     if (block == nullptr) [[unlikely]] {
       detail::throw_bad_alloc();
     }
@@ -35,7 +35,7 @@ class allocator {
 
   /// Frees what allocate(n) returned.
   [[gnu::always_inline]] void deallocate(T* block, std::size_t n) noexcept {
-    detail::deallocate(detail::local, block, n * sizeof(T), alignof(T));
+    detail::deallocate(detail::local_heap, block, n * sizeof(T), alignof(T));
   }
 
   friend constexpr bool operator==(const allocator&, const allocator&) noexcept { return true; }

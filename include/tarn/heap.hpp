@@ -117,7 +117,7 @@ heap& current_slow();
 /// Its symbol is hidden, because another library with Tarn inside has its own heaps.
 [[gnu::visibility("hidden")]] inline heap& current() {
   // acquire: owner_of() in another thread may just have made it.
-  heap* const current = __atomic_load_n(&detail::local->resource, __ATOMIC_ACQUIRE);
+  heap* const current = __atomic_load_n(&detail::local_heap->resource, __ATOMIC_ACQUIRE);
   return current != nullptr ? *current : detail::current_slow();
 }
 
@@ -128,14 +128,14 @@ heap& current_slow();
 class scoped_current {
  public:
   /// Makes `target` current until this object ends.
-  explicit scoped_current(heap& target) noexcept : before_(detail::local), target_(target.front_) {
-    detail::local = target.front_;
+  explicit scoped_current(heap& target) noexcept : before_(detail::local_heap), target_(target.front_) {
+    detail::local_heap = target.front_;
   }
   ~scoped_current() {
     if (before_.has_ended() || target_.has_ended()) [[unlikely]] {
       detail::report_ended_current(target_.has_ended());
     }
-    detail::local = before_.front;
+    detail::local_heap = before_.front;
   }
   scoped_current(const scoped_current&) = delete;
   scoped_current& operator=(const scoped_current&) = delete;

@@ -160,7 +160,7 @@ class lock_free_pool : public typed_pool<lock_free_pool<T>, T> {
   /// Distinguishes threads by the addresses of their thread-locals, which lie beside their stacks. Stacks are usually
   /// an odd number of pages apart.
   static std::size_t own_stack() noexcept {
-    return (reinterpret_cast<std::uintptr_t>(&detail::local) >> 12) % detail::lock_free_store::stacks;
+    return (reinterpret_cast<std::uintptr_t>(&detail::local_heap) >> 12) % detail::lock_free_store::stacks;
   }
 
   /// The location of a block: number `index` in its chunk.

@@ -49,8 +49,8 @@ class owned_allocator {
     if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) [[unlikely]] {
       detail::throw_bad_alloc();
     }
-    const bool is_local = __atomic_load_n(&detail::local->resource, __ATOMIC_RELAXED) == home_;
-    void* const block = is_local ? detail::allocate(detail::local, n * sizeof(T), alignof(T))
+    const bool is_local = __atomic_load_n(&detail::local_heap->resource, __ATOMIC_RELAXED) == home_;
+    void* const block = is_local ? detail::allocate(detail::local_heap, n * sizeof(T), alignof(T))
                                  : detail::allocate_owned(*home_, n * sizeof(T), alignof(T));
     if (block == nullptr) [[unlikely]] {
       detail::throw_bad_alloc();
@@ -59,7 +59,7 @@ class owned_allocator {
   }
   /// Frees room for `n` elements. Any thread may call it.
   void deallocate(T* block, std::size_t n) noexcept {
-    detail::deallocate(detail::local, block, n * sizeof(T), alignof(T));
+    detail::deallocate(detail::local_heap, block, n * sizeof(T), alignof(T));
   }
 
   /// Creates an element; one that uses such an allocator gets this one.

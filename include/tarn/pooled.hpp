@@ -34,10 +34,10 @@ struct pooled {
   [[gnu::always_inline]] static void operator delete[](void* p, std::size_t bytes) noexcept { give(p, bytes, detail::block_alignment); }
   [[gnu::always_inline]] static void operator delete(void* p, std::size_t bytes, std::align_val_t a) noexcept { give(p, bytes, to_size(a)); }
   [[gnu::always_inline]] static void operator delete[](void* p, std::size_t bytes, std::align_val_t a) noexcept { give(p, bytes, to_size(a)); }
-  [[gnu::always_inline]] static void operator delete(void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
-  [[gnu::always_inline]] static void operator delete[](void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
-  [[gnu::always_inline]] static void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
-  [[gnu::always_inline]] static void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
+  [[gnu::always_inline]] static void operator delete(void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local_heap, p); }
+  [[gnu::always_inline]] static void operator delete[](void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local_heap, p); }
+  [[gnu::always_inline]] static void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local_heap, p); }
+  [[gnu::always_inline]] static void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local_heap, p); }
   [[gnu::always_inline]] static void operator delete(void*, void*) noexcept {}
   [[gnu::always_inline]] static void operator delete[](void*, void*) noexcept {}
   // clang-format on
@@ -46,7 +46,7 @@ struct pooled {
   static constexpr std::size_t to_size(std::align_val_t a) { return static_cast<std::size_t>(a); }
 
   [[gnu::always_inline]] static void* attempt(std::size_t bytes, std::size_t alignment) noexcept {
-    return detail::allocate(detail::local, bytes, alignment);
+    return detail::allocate(detail::local_heap, bytes, alignment);
   }
   [[gnu::always_inline]] static void* make(std::size_t bytes, std::size_t alignment) {
     void* const block = attempt(bytes, alignment);
@@ -56,7 +56,7 @@ struct pooled {
     return block;
   }
   [[gnu::always_inline]] static void give(void* block, std::size_t bytes, std::size_t alignment) noexcept {
-    detail::deallocate(detail::local, block, bytes, alignment);
+    detail::deallocate(detail::local_heap, block, bytes, alignment);
   }
 };
 

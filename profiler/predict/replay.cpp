@@ -151,15 +151,15 @@ class player {
         case op::recycle: touch(recycle<std::string>()->data()); break;
         case op::fill: fill(static_cast<char*>(block), *step); break;
         case op::fill_kept: fill(kept_buffer_.data(), *step); break;
-        case op::allocate_pooled: touch(block = detail::allocate(detail::local, step->size)); break;
-        case op::release_pooled: detail::deallocate(detail::local, block, step->size); break;
-        case op::allocate_large: touch(block = detail::allocate_any(detail::local, step->bytes, 8)); break;
-        case op::release_large: detail::deallocate_slow(detail::local, block); break;
+        case op::allocate_pooled: touch(block = detail::allocate(detail::local_heap, step->size)); break;
+        case op::release_pooled: detail::deallocate(detail::local_heap, block, step->size); break;
+        case op::allocate_large: touch(block = detail::allocate_any(detail::local_heap, step->bytes, 8)); break;
+        case op::release_large: detail::deallocate_slow(detail::local_heap, block); break;
         case op::resize_pooled:
-          copy(block = detail::allocate(detail::local, step->bytes, 8), *step);
-          detail::deallocate(detail::local, blocks_[step->source], step->old_bytes, 8);
+          copy(block = detail::allocate(detail::local_heap, step->bytes, 8), *step);
+          detail::deallocate(detail::local_heap, blocks_[step->source], step->old_bytes, 8);
           break;
-        case op::grow_pooled: copy(block = detail::allocate(detail::local, step->bytes, 8), *step); break;
+        case op::grow_pooled: copy(block = detail::allocate(detail::local_heap, step->bytes, 8), *step); break;
         case op::allocate_arena: touch(block = arena_.allocate(step->bytes)); break;
       }
     }

@@ -32,9 +32,9 @@ constinit std::atomic<unsigned> forks{0};
 
 // Registers at load, because a fork that has already begun ignores handlers that are registered later.
 [[gnu::constructor]] void count_forks() noexcept {
-  ::pthread_atfork(journal_file::before_fork, journal_file::after_fork_in_parent, [] {
+  ::pthread_atfork(journal_file::prepare_fork, journal_file::finish_fork_in_parent, [] {
     forks.fetch_add(1, std::memory_order_relaxed);
-    journal_file::after_fork_in_child();
+    journal_file::finish_fork_in_child();
   });
 }
 

@@ -126,18 +126,18 @@ class change_section {
 
 }  // namespace
 
-void journal_file::before_fork() noexcept {
+void journal_file::prepare_fork() noexcept {
   if (forking.enter()) {
     changes.lock_for_fork();
     forking.note_owner();
   }
 }
 
-void journal_file::after_fork_in_parent() noexcept {
+void journal_file::finish_fork_in_parent() noexcept {
   if (forking.leave()) changes.unlock_after_fork();
 }
 
-void journal_file::after_fork_in_child() noexcept {
+void journal_file::finish_fork_in_child() noexcept {
   for (journal_file* inherited = newest_file; inherited != nullptr; inherited = inherited->next_) {
     inherited->leave_to_parent();
   }

@@ -88,9 +88,9 @@ class journal_file {
   /// Takes the released lock again, unless another process has it.
   void lock_again() noexcept;
   /// The handlers of a fork. The child lets go of every inherited file.
-  static void before_fork() noexcept;
-  static void after_fork_in_parent() noexcept;
-  static void after_fork_in_child() noexcept;
+  static void prepare_fork() noexcept;
+  static void finish_fork_in_parent() noexcept;
+  static void finish_fork_in_child() noexcept;
 
  private:
   platform::files::outcome open_descriptor(const std::string& path, int flags, unsigned mode) noexcept;

@@ -50,16 +50,16 @@ class memo_waits {
     if (memo.next_ != nullptr) memo.next_->before_ = memo.before_;
   }
 
-  void before_fork() noexcept {
+  void prepare_fork() noexcept {
     if (forking_.enter()) {
       lock_.lock();
       forking_.note_owner();
     }
   }
-  void after_fork_in_parent() noexcept {
+  void finish_fork_in_parent() noexcept {
     if (forking_.leave()) lock_.unlock();
   }
-  void after_fork_in_child() noexcept {
+  void finish_fork_in_child() noexcept {
     if (!forking_.leave_in_child()) return;
     newest_wait_ = nullptr;  // the thread that forks does not wait
     lock_.unlock();
@@ -103,8 +103,8 @@ constinit memo_waits all_waits;
 // Registers at load, because a fork that has already begun ignores handlers that are registered later: its child would
 // keep a lock that another thread of the parent held.
 [[gnu::constructor]] void register_fork_handlers() noexcept {
-  ::pthread_atfork([] { all_waits.before_fork(); }, [] { all_waits.after_fork_in_parent(); },
-                   [] { all_waits.after_fork_in_child(); });
+  ::pthread_atfork([] { all_waits.prepare_fork(); }, [] { all_waits.finish_fork_in_parent(); },
+                   [] { all_waits.finish_fork_in_child(); });
 }
 }  // namespace
 

@@ -100,14 +100,14 @@ enum class barrier : int { unknown, works, refused };
 constinit barrier kind = barrier::unknown;  // set before the first read, under the lock; constant from then on
 constinit bool has_lost_barrier = false;    // protected by the lock
 
-void before_fork() noexcept {
+void prepare_fork() noexcept {
   if (forking.enter()) {
     lock.lock_for_fork();
     forking.note_owner();
   }
   forking_thread = platform::thread_number();
 }
-void after_fork_in_parent() noexcept {
+void finish_fork_in_parent() noexcept {
   if (forking.leave()) lock.unlock_after_fork();
 }
 
@@ -118,7 +118,7 @@ void after_fork_in_parent() noexcept {
 //   4 child: thread C takes the block, and reads version 2 through the same slot
 //   5 child: B uses version 1       6 child: B ends its snapshot, which empties the slot of C
 // tests/models/reclaim_fork.pml searches all interleavings.
-void after_fork_in_child() noexcept {
+void finish_fork_in_child() noexcept {
   left = {};
   pushed.store(nullptr, std::memory_order_relaxed);
   for (reader_block* block = newest.load(std::memory_order_relaxed); block != nullptr; block = block->next) {
@@ -144,7 +144,7 @@ void after_fork_in_child() noexcept {
 // The kernel registers a process for barriers at once while it has one thread. Later that takes a grace period of RCU,
 // 5 to 50 ms, for which all first readers would wait behind the lock.
 [[gnu::constructor]] void register_at_load() noexcept {
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  pthread_atfork(prepare_fork, finish_fork_in_parent, finish_fork_in_child);
   if (platform::is_only_thread()) prepare_readers();
 }
 

@@ -140,20 +140,20 @@ class lock_order {
   // the graph, because a fork handler must not allocate: a signal handler may fork inside malloc.
   [[gnu::constructor]] static void register_fork_handlers() noexcept {
     instance();
-    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork_in_parent(); },
-                   [] { instance().after_fork_in_child(); });
+    pthread_atfork([] { instance().prepare_fork(); }, [] { instance().finish_fork_in_parent(); },
+                   [] { instance().finish_fork_in_child(); });
   }
 
-  void before_fork() noexcept {
+  void prepare_fork() noexcept {
     if (forking_.enter()) {
       mutex_.lock_for_fork();
       forking_.note_owner();
     }
   }
-  void after_fork_in_parent() noexcept {
+  void finish_fork_in_parent() noexcept {
     if (forking_.leave()) mutex_.unlock_after_fork();
   }
-  void after_fork_in_child() noexcept {
+  void finish_fork_in_child() noexcept {
     if (forking_.leave_in_child()) mutex_.reset();
   }
 

@@ -3,7 +3,7 @@
  * the slab is in one inbox at most; it is not left in the inbox of an idle heap.
  *
  * Stands for heap::adopt_slab, heap::give_directly, heap::tend and heap::retire (src/memory/heap/without_owner.cpp),
- * heap::receive and heap::take_in (src/memory/heap/remote.cpp), page_map::set (src/memory/pages/page_map.cpp, one unit after the
+ * heap::receive and heap::take_inbox (src/memory/heap/remote.cpp), page_map::set (src/memory/pages/page_map.cpp, one unit after the
  * other), and for the look-up of the key in deallocate_slow (src/memory/thread/paths.cpp).
  * Each of the two blocks lies in a unit of its own, so that both keys may be seen at once.
  *
@@ -61,7 +61,7 @@ inline give(whose, some) {
   }
 }
 
-/* take_in and tend call each other. With two heaps that ends at the second: a third would act for a heap that is
+/* take_inbox and tend call each other. With two heaps that ends at the second: a third would act for a heap that is
  * claimed already (asserted). So there are two copies, `inner` for the second. */
 inline take_in_inner(whose) {
   atomic { taken2 = waiting[whose]; waiting[whose] = false };
@@ -96,7 +96,7 @@ inline tend_inner(whose) {
   od
 }
 
-inline take_in(whose) {
+inline take_inbox(whose) {
   atomic { taken = waiting[whose]; waiting[whose] = false };
   if
   :: taken ->
@@ -129,13 +129,13 @@ inline tend(whose) {
      claim(whose, TENDING);
      if
      :: !got -> break
-     :: else -> take_in(whose); leave(whose)
+     :: else -> take_inbox(whose); leave(whose)
      fi
   od
 }
 
 inline retire(whose) {
-  take_in(whose);
+  take_inbox(whose);
   leave(whose);
   tend(whose);
   atomic { !locked -> listed[whose] = true }
@@ -156,7 +156,7 @@ inline adopt_slab(mine, from) {
   locked = false;
   if
   :: got ->
-     take_in(from);
+     take_inbox(from);
      if
      :: atomic { slab_owner == from ->      /* it has free blocks beside these two */
           slab_owner = mine;

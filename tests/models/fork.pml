@@ -1,7 +1,7 @@
 /* The locks of the allocator: who takes which while holding which, and a fork that takes them all.
  * Claims: no deadlock; at the moment of the fork no other thread holds a lock or has half done what one guards.
  *
- * Stands for before() in src/memory/thread/fork.cpp against every nesting in the code: `owning` in src/memory/thread/paths.cpp,
+ * Stands for prepare_fork() in src/memory/thread/fork.cpp against every nesting in the code: `owner_scope` in src/memory/thread/paths.cpp,
  * registry::acquire, create, destroy and for_idle (src/memory/heap/registry.*) with what heap::adopt_slab and heap::reset
  * do under it, src/memory/heap/spaces.cpp, src/memory/pages/space.cpp (with the page map, and the records of single mappings
  * whose lock is taken nowhere else), magazine_stock (src/memory/heap/magazine.cpp), src/memory/pages/metadata.cpp.

@@ -4,7 +4,7 @@
  * Claims: nobody uses a version that was freed; no publish of the child is refused because of a thread that the child
  * does not have; when all is quiet, what is retired is freed, except for what A was reading at the fork.
  *
- * Stands for after_fork_in_child and take_block (src/reclaim/readers.cpp), versions::replace, versions::take_unread and
+ * Stands for finish_fork_in_child and take_block (src/reclaim/readers.cpp), versions::replace, versions::take_unread and
  * versions::unlink_unread (src/reclaim/versions.cpp), beside the protocol of reclaim.pml. A store of A into its slot
  * waits in a buffer. Moving the snapshot drains it, because the two threads must synchronise for that; what the buffer
  * has at the fork is lost to the child. The barrier of the child's writer is taken for granted: reclaim.pml has it.

@@ -5,7 +5,7 @@
  * was given back.
  *
  * Stands for remote_frees::free_remotely and remote_frees::take_remote (src/memory/pages/remote_frees.hpp), inbox::post and
- * inbox::take_all (src/memory/heap/inbox.hpp), heap::receive and heap::take_in (src/memory/heap/remote.cpp), heap::reclaim_for_owner
+ * inbox::take_all (src/memory/heap/inbox.hpp), heap::receive and heap::take_inbox (src/memory/heap/remote.cpp), heap::reclaim_for_owner
  * (src/memory/heap/without_owner.cpp), heap::hand_over, heap::receive_batch and heap::unpack (src/memory/heap/remote_batch.cpp).
  * Each statement is one atomic operation.
  *

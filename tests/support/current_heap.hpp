@@ -7,7 +7,7 @@
 
 namespace support {
 
-inline void* take(std::size_t bytes) { return tarn::detail::allocate(tarn::detail::local, bytes, 16); }
-inline void give(void* block) { tarn::detail::deallocate(tarn::detail::local, block); }
+inline void* take(std::size_t bytes) { return tarn::detail::allocate(tarn::detail::local_heap, bytes, 16); }
+inline void give(void* block) { tarn::detail::deallocate(tarn::detail::local_heap, block); }
 
 }  // namespace support

@@ -1,7 +1,7 @@
 // The owner's path, inline: takes a block from the calling thread's heap or gives one back. It makes no call and no
 // system call, and has no lock and no atomic read-modify-write.
 //
-//   allocate    load local, load top, load top[-1], test, store top
+//   allocate    load local_heap, load top, load top[-1], test, store top
 //   deallocate  load the page map entry, compare with local ⊕ class,
 //               load top, test, store the block, store top
 //
@@ -151,10 +151,10 @@ extern constinit page_leaf* page_map[page_leaf_count];
 /// The calling thread's heap. It is never null: it is a static empty heap until the thread first allocates. It is
 /// constant-initialised and trivially destructible, so that a read costs one load and works at any time in a thread's
 /// life.
-extern constinit thread_local heap_front* local [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local heap_front* local_heap [[gnu::tls_model("initial-exec")]];
 
-/// The paths that are not inline. `front` is the heap that the caller found in `local`. They return null when no memory
-/// is left.
+/// The paths that are not inline. `front` is the heap that the caller found in `local_heap`. They return null when no
+/// memory is left.
 void* allocate_slow(heap_front* front, size_class index) noexcept;
 void deallocate_slow(heap_front* front, void* block) noexcept;
 /// Returns a block for any size and alignment; null when no memory is left.
@@ -177,7 +177,7 @@ class [[nodiscard]] inside_heap {
 
 #if TARN_CHECKS
   [[gnu::always_inline]] explicit inside_heap(heap_front* front) noexcept : front_(nullptr) {
-    const auto caller = reinterpret_cast<std::uintptr_t>(&local);
+    const auto caller = reinterpret_cast<std::uintptr_t>(&local_heap);
     const std::uintptr_t before = __atomic_load_n(&front->user, __ATOMIC_RELAXED);
     if (before != unwatched && before != caller) {  // else this thread is inside already
       if (__atomic_exchange_n(&front->user, caller, __ATOMIC_RELAXED) != 0) [[unlikely]] {

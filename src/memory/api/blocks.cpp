@@ -73,7 +73,7 @@ bool trim() noexcept {
   };
   std::size_t purged = 0;
   if (heaps::heap* const thread_heap = threads::own_heap()) {
-    const heaps::owning hold(*thread_heap);
+    const heaps::owner_scope hold(*thread_heap);
     purged += trim_one(*thread_heap);
   }
   {

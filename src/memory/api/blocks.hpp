@@ -62,7 +62,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
   if (self == nullptr) return bytes <= before ? block : nullptr;
   const bool is_growing = bytes > before;
   heaps::recent_blocks::entry* const filling =
-      (is_growing ? bytes : before) >= min_bytes_with_room ? self->grown.find(block) : nullptr;
+      (is_growing ? bytes : before) >= min_bytes_with_room ? self->grown_blocks.find(block) : nullptr;
   if (!is_growing) {
     // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
     const std::size_t little = source.large() ? pages::unit_bytes : std::max(before / 8, detail::block_alignment);
@@ -73,7 +73,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
     } else if (const std::size_t last = filling->requested.load(std::memory_order_relaxed); can_stay || bytes >= last) {
       // A buffer that is being filled has room. What requests less than the last time wants the room back.
       filling->requested.store(bytes, std::memory_order_relaxed);
-      self->growths.note(last, bytes);
+      self->growth.note(last, bytes);
       return block;
     }
   }
@@ -85,15 +85,15 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
   }
   void* moved = nullptr;
   if (is_growing && bytes >= min_bytes_with_room) {
-    self->growths.note(filling != nullptr ? filling->requested.load(std::memory_order_relaxed) : before, bytes);
-    moved = Moves::allocate(self, std::max(filling != nullptr ? with_room(bytes) : bytes, self->growths.likely(bytes)));
+    self->growth.note(filling != nullptr ? filling->requested.load(std::memory_order_relaxed) : before, bytes);
+    moved = Moves::allocate(self, std::max(filling != nullptr ? with_room(bytes) : bytes, self->growth.likely(bytes)));
   }
   if (moved == nullptr) moved = Moves::allocate(self, bytes);
   if (moved == nullptr) return is_growing ? nullptr : block;
   // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
   std::memcpy(moved, block, is_growing ? before : bytes < 16 ? 16 : bytes);
   Moves::give_back(self, block);
-  if (is_growing && bytes >= min_remembered) self->grown.insert(moved, bytes);
+  if (is_growing && bytes >= min_remembered) self->grown_blocks.insert(moved, bytes);
   return moved;
 }
 

@@ -28,10 +28,10 @@ void* or_no_memory(void* block) noexcept {
 // Runs `body` with `handle` as the current heap.
 template <class Body>
 auto on_heap(tarn_heap* handle, Body body) noexcept {
-  detail::heap_front* const before = detail::local;
-  detail::local = heap_access::front_of(*to_heap(handle));
-  const auto result = body(detail::local);
-  detail::local = before;
+  detail::heap_front* const before = detail::local_heap;
+  detail::local_heap = heap_access::front_of(*to_heap(handle));
+  const auto result = body(detail::local_heap);
+  detail::local_heap = before;
   return result;
 }
 
@@ -152,18 +152,18 @@ void* tarn_heap_aligned_alloc(tarn_heap* handle, size_t alignment, size_t bytes)
                  [=](detail::heap_front* current) { return allocate_aligned(current, alignment, bytes, site); });
 }
 
-void* tarn_malloc(size_t bytes) { return allocate(detail::local, bytes, __builtin_return_address(0)); }
+void* tarn_malloc(size_t bytes) { return allocate(detail::local_heap, bytes, __builtin_return_address(0)); }
 void* tarn_calloc(size_t count, size_t element_bytes) {
-  return allocate_zeroed(detail::local, count, element_bytes, __builtin_return_address(0));
+  return allocate_zeroed(detail::local_heap, count, element_bytes, __builtin_return_address(0));
 }
 void* tarn_realloc(void* block, size_t bytes) {
-  return reallocate(detail::local, block, bytes, __builtin_return_address(0));
+  return reallocate(detail::local_heap, block, bytes, __builtin_return_address(0));
 }
 void* tarn_aligned_alloc(size_t alignment, size_t bytes) {
-  return allocate_aligned(detail::local, alignment, bytes, __builtin_return_address(0));
+  return allocate_aligned(detail::local_heap, alignment, bytes, __builtin_return_address(0));
 }
 
-void tarn_free(void* block) { tarn::detail::deallocate(tarn::detail::local, block); }
+void tarn_free(void* block) { tarn::detail::deallocate(tarn::detail::local_heap, block); }
 size_t tarn_usable_size(const void* block) { return api::usable_bytes("tarn_usable_size", block); }
 
 tarn_heap* tarn_current(void) {
@@ -178,7 +178,7 @@ tarn_heap* tarn_owner_of(const void* block) {
 
 tarn_heap* tarn_set_current(tarn_heap* handle) {
   tarn_heap* const before = tarn_current();
-  if (before != nullptr) detail::local = heap_access::front_of(*to_heap(handle));
+  if (before != nullptr) detail::local_heap = heap_access::front_of(*to_heap(handle));
   return before;
 }
 

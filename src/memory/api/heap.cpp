@@ -91,11 +91,11 @@ heap::heap(const heap_options& options) : front_(nullptr) {
 heap::~heap() {
   heaps::heap* const target = inner(front_);
   if (target->space == &heaps::central()) base::fault_not_destroyable(target->name, this);
-  if (detail::local == front_) {  // the program ends inside of a scope, for example
+  if (detail::local_heap == front_) {  // the program ends inside of a scope, for example
     heaps::heap* const thread = threads::own_heap();
-    detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
+    detail::local_heap = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::no_heap;
   }
-  if (target->policy.guarded_object()) threads::check_all(*target, "~heap");
+  if (target->policy.is_guarded_object()) threads::check_all(*target, "~heap");
   if (target->sites != nullptr) threads::end_sites(*target);
   if (guard::ended_heaps::are_kept) {
     guard::ended_heaps::note_end(target->name);
@@ -110,7 +110,7 @@ heap::~heap() {
 void heap::release() noexcept {
   heaps::heap* const target = inner(front_);
   if (target->space != &heaps::central()) {
-    if (target->policy.guarded_object()) threads::check_all(*target, "release");
+    if (target->policy.is_guarded_object()) threads::check_all(*target, "release");
     target->release();
     if (target->sites != nullptr) threads::forget_sites(*target);
   }
@@ -118,8 +118,8 @@ void heap::release() noexcept {
 
 std::size_t heap::trim() noexcept {
   heaps::heap* const target = inner(front_);
-  if (target->policy.guarded_object()) threads::end_waiting(*target);
-  const heaps::owning hold(*target);
+  if (target->policy.is_guarded_object()) threads::end_waiting(*target);
+  const heaps::owner_scope hold(*target);
   const std::size_t purged = target->reclaim() + target->purge_slabs();
   return purged + (target->space == &heaps::central() ? heaps::arrays.purge(true) : 0);
 }
@@ -197,7 +197,7 @@ heap* owner_of(const void* block) {
 namespace tarn::detail {
 
 heap& current_slow() {
-  heaps::heap* const caller = threads::ready(local);
+  heaps::heap* const caller = threads::ready(local_heap);
   heap* const face = caller == nullptr ? nullptr : heap_access::face_of(caller);
   if (face == nullptr) throw_bad_alloc();
   return *face;

@@ -49,7 +49,7 @@ class busiest_heaps {
 
 process_statistics process_now() noexcept {
   process_statistics now;
-  now.sums = heaps::registry::past();
+  now.sums = heaps::registry::ended_statistics();
   heaps::registry::for_all([&now](const heaps::heap& heap) { now.sums += heap.statistics(); });
   now.sums.peak_footprint_bytes = heaps::central().peak_used_bytes();
   const auto counts = heaps::registry::count();
@@ -78,7 +78,7 @@ void print_now() noexcept {
       busiest.offer({.name = heap.name,
                      .thread = is_owned ? heap.owner_thread.load(std::memory_order_relaxed) : 0,
                      .statistics = heap.statistics()});
-      if (heap.space == &heaps::central() && !heap.policy.shared()) {
+      if (heap.space == &heaps::central() && !heap.policy.is_shared()) {
         peaks.add(heap.run_peak_bytes.load(std::memory_order_relaxed));
       }
     });

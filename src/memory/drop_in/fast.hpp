@@ -1,7 +1,7 @@
 // Provides malloc and free as inline functions, for every name that they have.
 //
-//   allocate    local, class table, top, top[-1], test, store          → ret
-//   deallocate  page map, local, compare, a start of a block?, not free already?,
+//   allocate    local_heap, class table, top, top[-1], test, store          → ret
+//   deallocate  page map, local_heap, compare, a start of a block?, not free already?,
 //               mark, top, test, two stores                            → ret
 //
 // Every other case is a tail call of one of the functions below.
@@ -42,7 +42,7 @@ static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "large
 /// Takes a block for a size of at most tabled_bytes out of a magazine, with its mark. Returns null if the magazine is
 /// empty.
 [[gnu::always_inline]] inline void* take_tabled(std::size_t bytes) noexcept {
-  detail::heap_front* const front = detail::local;
+  detail::heap_front* const front = detail::local_heap;
   const detail::size_class index =
       front->served.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
   return detail::pop(detail::top_in(front, index));
@@ -75,7 +75,7 @@ template <class Slow>
 /// Frees a block, and ignores the size that a sized delete states: the page map knows the size, and programs that
 /// state a wrong one run well with other allocators. Guarded blocks compare it.
 [[gnu::always_inline]] inline void deallocate(void* block, std::size_t stated_bytes = guard::no_stated_size) noexcept {
-  detail::heap_front* const front = detail::local;
+  detail::heap_front* const front = detail::local_heap;
   const std::uintptr_t index = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(front);
   if (index >= detail::class_count || !pages::may_start_at(block, index)) [[unlikely]] {
     return deallocate_slow(block, stated_bytes, index, __builtin_return_address(0));

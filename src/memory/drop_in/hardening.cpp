@@ -32,8 +32,8 @@ using heaps::quarantine;
 const void* freed_at(const void* block) noexcept {
   const void* site = nullptr;
   heaps::registry::for_all([&](const heap& visited) {
-    if (site == nullptr && visited.delayed != nullptr) {
-      if (const quarantine::recent_free* const last = visited.delayed->recall(block)) site = last->site;
+    if (site == nullptr && visited.block_quarantine != nullptr) {
+      if (const quarantine::recent_free* const last = visited.block_quarantine->recall(block)) site = last->site;
     }
   });
   return site;
@@ -103,27 +103,27 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
 // ------------------------------------------------------------------- heaps
 
 // The calling thread's heap if the thread may use its magazines and its quarantine without a lock; it is then equal to
-// detail::local. It differs from that for a heap that counts its calls, or samples each of them: such a heap has a
+// detail::local_heap. It differs from that for a heap that counts its calls, or samples each of them: such a heap has a
 // quarantine, too, but takes its lock.
 constinit thread_local heap* usual_heap [[gnu::tls_model("initial-exec")]] = nullptr;
 [[gnu::always_inline]] inline bool is_usual(const heap* self) noexcept { return self == usual_heap; }
 
 // Returns the calling thread's heap, hardened. Returns null without memory.
 heap* ready_heap() noexcept {
-  heap* const self = threads::ready(detail::local);
+  heap* const self = threads::ready(detail::local_heap);
   if (self == nullptr) return nullptr;
   if (canary_key == 0) [[unlikely]] {  // the first block of the process, which has one thread
     heaps::draw_mark();
     canary_key = platform::random_number() | 1;
     heaps::report_lost_mark = fault_lost_mark;
   }
-  if (!self->policy.hardened()) self->add_trait(heaps::heap_trait::hardened);
-  if (self->delayed == nullptr && !self->policy.shared()) {
+  if (!self->policy.is_hardened()) self->add_trait(heaps::heap_trait::hardened);
+  if (self->block_quarantine == nullptr && !self->policy.is_shared()) {
     if (void* const memory = pages::metadata::allocate(sizeof(quarantine), alignof(quarantine))) {
-      self->delayed = ::new (memory) quarantine(platform::random_number());
+      self->block_quarantine = ::new (memory) quarantine(platform::random_number());
     }
   }
-  if (self->delayed != nullptr && self->policy.only_hardened()) usual_heap = self;
+  if (self->block_quarantine != nullptr && self->policy.is_only_hardened()) usual_heap = self;
   return self;
 }
 
@@ -142,14 +142,14 @@ class [[nodiscard]] using_arrays {
 };
 
 [[gnu::noinline]] void give_slow(heap& self, void* block, size_class index) noexcept {
-  const heaps::owning hold(self);
+  const heaps::owner_scope hold(self);
   self.deallocate(block, index);
 }
 
 // Puts a block of this heap that was wiped into the quarantine, and returns another one; null if there was none.
 [[gnu::always_inline]] inline void* delay(heap& self, void* block, size_class index, const void* site) noexcept {
-  self.delayed->note(block, site);
-  return index <= heaps::last_delayed ? self.delayed->exchange(block, index) : block;
+  self.block_quarantine->note(block, site);
+  return index <= heaps::last_quarantined ? self.block_quarantine->exchange(block, index) : block;
 }
 
 // Does the same, and puts the other block into the magazine. For the usual heap.
@@ -179,8 +179,8 @@ void* delay_unusual(heap& self, void* block, size_class index, const void* site)
 void retire_unusual(heap& self, void* block, size_class index, const void* site) noexcept {
   if (void* const released = delay_unusual(self, block, index, site)) {
     give_slow(self, released, index);
-  } else if (self.policy.counting()) {  // a call is counted when it comes, not when its block leaves the quarantine
-    self.classes[index].freed.add(1);
+  } else if (self.policy.is_counting()) {  // a call is counted when it comes, not when its block leaves the quarantine
+    self.classes[index].frees.add(1);
   }
 }
 
@@ -200,7 +200,7 @@ std::uint32_t shuffle(heap& self, size_class index) noexcept {
   const auto count = static_cast<std::uint32_t>(filled.closed_top - bottom);
   for (std::uint32_t first = 0; first + shuffled_blocks <= count; first += shuffled_blocks) {
     void** const group = bottom + first;
-    std::uint64_t random = self.delayed->draw();
+    std::uint64_t random = self.block_quarantine->draw();
     for (std::uint32_t number = 0; number < shuffled_blocks; ++number, random >>= 3) {
       void* const block = group[number];
       group[number] = group[random % shuffled_blocks];
@@ -228,7 +228,7 @@ void* no_memory() noexcept {
 }
 
 bool has_empty_magazine(const heap& self, size_class index) noexcept {
-  return self.delayed != nullptr && self.classes[index].closed_top[-1] == nullptr;
+  return self.block_quarantine != nullptr && self.classes[index].closed_top[-1] == nullptr;
 }
 
 // Allocates a block of a class whose magazine is empty, or whose heap is not usual. A null `site` is not sampled.
@@ -306,7 +306,7 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
   if (index >= detail::class_count) [[unlikely]] {
     return allocate_large(bytes, alignment);
   }
-  detail::heap_front* const front = detail::local;
+  detail::heap_front* const front = detail::local_heap;
   heap* const self = usual_heap;
   if (self == front) [[likely]] {
     if (void* const block = take_usual(*self, index)) [[likely]] {
@@ -349,7 +349,7 @@ namespace {
   if (stated_bytes != guard::no_stated_size && stated_bytes > target.bytes) {
     base::fault_wrong_size(block, stated_bytes, target.bytes);
   }
-  detail::deallocate_slow(detail::local, block);
+  detail::deallocate_slow(detail::local_heap, block);
 }
 
 // Checks a block that is freed, and returns its requested size.
@@ -382,7 +382,7 @@ void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcep
   const std::size_t requested = check_free(block, stated_bytes, index);
   if ((key ^ self->address()) == index) {
     wipe_own(block, requested, index);
-    if (self->delayed != nullptr) {
+    if (self->block_quarantine != nullptr) {
       return is_usual(self) ? retire(*self, block, index, site) : retire_unusual(*self, block, index, site);
     }
   } else {
@@ -390,14 +390,14 @@ void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcep
       fault_freed_twice("free", block);
     }
     hardened_block(block, index).wipe(requested);
-    if (self->delayed != nullptr) self->delayed->note(block, site);
+    if (self->block_quarantine != nullptr) self->block_quarantine->note(block, site);
   }
   detail::deallocate_slow(self, block);
 }
 
 void deallocate_own(void* block, std::size_t stated_bytes, const void* site, size_class index) noexcept {
   heap* const self = usual_heap;
-  if (self != detail::local || index >= pages::first_wide) [[unlikely]] {
+  if (self != detail::local_heap || index >= pages::first_wide) [[unlikely]] {
     return deallocate(block, stated_bytes, site);
   }
   wipe_own(block, check_free(block, stated_bytes, index), index);
@@ -442,7 +442,7 @@ void* reallocate(void* block, std::size_t bytes, const void* site) noexcept {
   const std::size_t raw = bytes > detail::largest_class_size ? bytes : bytes + tail_bytes;
   void* const result = api::resize<raw_moves>(self, block, key, raw);
   if (result == nullptr) return nullptr;
-  if (is_small && result != block && self->delayed != nullptr) self->delayed->note(block, site);
+  if (is_small && result != block && self->block_quarantine != nullptr) self->block_quarantine->note(block, site);
   if (is_small && bytes > before) {  // the canary and the tail may lie in bytes that belong to the program now
     const std::size_t raw_before = pages::shapes.classes[index].block_bytes;
     std::memset(static_cast<char*>(result) + before, 0, (bytes < raw_before ? bytes : raw_before) - before);
@@ -469,11 +469,11 @@ namespace {
 // Checks the blocks in quarantine when the program ends, after its own destructors.
 [[gnu::destructor]] void verify() noexcept {
   if (guard::current_mode.load(std::memory_order_relaxed) != guard::mode::hardened) return;
-  const auto* const self = static_cast<const heap*>(detail::local);
-  if (detail::local == &heaps::nobody || self->delayed == nullptr) return;
+  const auto* const self = static_cast<const heap*>(detail::local_heap);
+  if (detail::local_heap == &heaps::no_heap || self->block_quarantine == nullptr) return;
   const using_arrays use(const_cast<heap&>(*self));
   for (size_class index = 0; index < detail::class_count; ++index) {
-    self->delayed->empty(index, [index](void* block) {
+    self->block_quarantine->empty(index, [index](void* block) {
       if (!hardened_block(block, index).is_wiped()) fault_changed(block);
     });
   }

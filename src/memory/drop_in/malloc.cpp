@@ -84,7 +84,7 @@ void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_
 
 // Returns a block for a class whose magazine is empty, and sets `index` to the class that it has.
 void* refilled(size_class& index) noexcept {
-  heaps::heap* const self = threads::ready(detail::local);
+  heaps::heap* const self = threads::ready(detail::local_heap);
   if (self == nullptr) return nullptr;
   index = self->class_to_fill(index);
   return detail::allocate(self, index);
@@ -114,8 +114,9 @@ struct moves {
 
 // Returns how many blocks the refill of a class has brought.
 std::uint32_t blocks_taken(size_class index) noexcept {
-  const auto* const caller = static_cast<const heaps::heap*>(detail::local);
-  if (detail::local == &heaps::nobody || caller->policy.closed() || caller->classes[index].front == nullptr) return 1;
+  const auto* const caller = static_cast<const heaps::heap*>(detail::local_heap);
+  if (detail::local_heap == &heaps::no_heap || caller->policy.is_closed() || caller->classes[index].front == nullptr)
+    return 1;
   return static_cast<std::uint32_t>(caller->top[index] - caller->classes[index].bottom()) + 1;
 }
 
@@ -132,7 +133,7 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 
 [[gnu::always_inline]] inline void* allocate_class(size_class index, std::size_t bytes, std::size_t alignment,
                                                    const void* site) noexcept {
-  void* const block = detail::pop_watched(detail::top_in(detail::local, index));
+  void* const block = detail::pop_watched(detail::top_in(detail::local_heap, index));
   if (block == nullptr) [[unlikely]] {
     return allocate_refilling(index, bytes, alignment, site);
   }
@@ -141,7 +142,7 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 
 [[gnu::noinline]] void* allocate_unclassed(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > api::largest_request || alignment > api::largest_request) return no_memory();
-  return finished(detail::allocate_any(detail::local, bytes, alignment));
+  return finished(detail::allocate_any(detail::local_heap, bytes, alignment));
 }
 
 [[gnu::always_inline]] inline void* allocate_aligned_plain(std::size_t bytes, std::size_t alignment,
@@ -170,7 +171,7 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
     return hardening::deallocate(block, stated_bytes, site);
   }
   if (!guard::is_enabled()) {
-    detail::deallocate_slow(detail::local, block);
+    detail::deallocate_slow(detail::local_heap, block);
   } else if (block != nullptr) {
     guard::deallocate("free", block, stated_bytes, site);
   }
@@ -189,7 +190,7 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
     void* const block = allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
-  return finished(api::allocate_zeroed(detail::local, count, element_bytes));
+  return finished(api::allocate_zeroed(detail::local_heap, count, element_bytes));
 }
 
 [[noreturn]] void freed_twice(const char* entry, const void* block) noexcept {
@@ -230,16 +231,16 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   if (is_hardened()) [[unlikely]] {
     return or_no_memory(hardening::reallocate(block, bytes, site));
   }
-  return or_no_memory(api::resize<moves>(detail::local, block, key, bytes));
+  return or_no_memory(api::resize<moves>(detail::local_heap, block, key, bytes));
 }
 
 // This is not inline, so that smaller sizes save fewer registers.
 [[gnu::noinline]] void* allocate_large(std::size_t bytes) noexcept {
-  if (void* const cached = threads::take_cached_large(detail::local, bytes)) [[likely]] {
+  if (void* const cached = threads::take_cached_large(detail::local_heap, bytes)) [[likely]] {
     return cached;
   }
   if (bytes > api::largest_request) return no_memory();
-  return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment), detail::class_count);
+  return finished(detail::allocate_any(detail::local_heap, bytes, detail::block_alignment), detail::class_count);
 }
 
 // Serves malloc when no magazine has a block. All its calls are tail calls, so that it needs no stack frame.
@@ -262,7 +263,7 @@ void* allocate_slow(std::size_t bytes, const void* site) noexcept {
   // As for smaller sizes, the magazine comes first; if blocks are guarded, all magazines are shut.
   if (is_wide(bytes)) [[likely]] {
     const size_class index = wide_class_of(bytes);
-    if (void* const block = detail::pop_watched(detail::top_in(detail::local, index))) [[likely]] {
+    if (void* const block = detail::pop_watched(detail::top_in(detail::local_heap, index))) [[likely]] {
       return checked_wide(block, index);
     }
   }
@@ -280,14 +281,14 @@ void deallocate_slow(void* block, std::size_t stated_bytes, std::uintptr_t diffe
   if (guard::may_be_wanted()) [[unlikely]] {
     return deallocate_watched(block, stated_bytes, site);
   }
-  if (heaps::free_to_batch(*detail::local, block, difference)) [[likely]] {
+  if (heaps::free_to_batch(*detail::local_heap, block, difference)) [[likely]] {
     return;
   }
   if (block == nullptr) return;  // C programs often free null
   if (guard::samples::contain(block)) [[unlikely]] {
     return guard::samples::deallocate("free", block, site);
   }
-  detail::deallocate_slow(detail::local, block);
+  detail::deallocate_slow(detail::local_heap, block);
 }
 
 void deallocate_full(void* block, std::size_t stated_bytes, const void* site, size_class index) noexcept {
@@ -296,7 +297,7 @@ void deallocate_full(void* block, std::size_t stated_bytes, const void* site, si
                          : deallocate_watched(block, stated_bytes, site);
   }
   heaps::mark(block);
-  detail::deallocate_slow(detail::local, block);
+  detail::deallocate_slow(detail::local_heap, block);
 }
 
 void deallocate_again(void* block, std::size_t stated_bytes, const void* site) noexcept {

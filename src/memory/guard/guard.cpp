@@ -28,9 +28,10 @@ constexpr unsigned char freed_byte = 0xdf;
 /// Returns the calling thread's heap, closed where all blocks are guarded. Returns null when there is no memory. A heap
 /// object may end while blocks of it wait in the quarantine, so the process's heap stands in for one.
 heaps::heap* this_heap() noexcept {
-  heaps::heap* const caller = threads::ready(detail::local);
+  heaps::heap* const caller = threads::ready(detail::local_heap);
   if (caller != nullptr && caller->space != &heaps::central()) return threads::process_heap();
-  if (caller != nullptr && !caller->policy.closed() && current_mode.load(std::memory_order_relaxed) == mode::enabled) {
+  if (caller != nullptr && !caller->policy.is_closed() &&
+      current_mode.load(std::memory_order_relaxed) == mode::enabled) {
     caller->add_trait(heaps::heap_trait::guarded);
   }
   return caller;
@@ -38,7 +39,7 @@ heaps::heap* this_heap() noexcept {
 
 // Returns the number of the calling thread. The kernel knows it, too, but that takes a system call.
 std::uint32_t thread_of(const heaps::heap& owner) noexcept {
-  return owner.policy.shared() ? platform::thread_number() : owner.owner_thread.load(std::memory_order_relaxed);
+  return owner.policy.is_shared() ? platform::thread_number() : owner.owner_thread.load(std::memory_order_relaxed);
 }
 
 // ----------------------------------------------------------------- finding
@@ -205,7 +206,7 @@ bool find_mode() noexcept {
   if (is_on) {
     prepare();
     // Every block is checked here, so each thread may have a heap of its own (threads::ready).
-    if (heaps::heap* const process = threads::process_heap(); process->policy.exact()) {
+    if (heaps::heap* const process = threads::process_heap(); process->policy.is_exact()) {
       process->policy.remove(heaps::heap_trait::exact);
     }
   }

@@ -132,10 +132,10 @@ bool choose() noexcept {
 
 // Counts a call in a heap that counts its calls.
 void note_call(std::size_t bytes, heaps::owner_counter heaps::class_state::*member) noexcept {
-  heaps::heap* const caller = threads::ready(detail::local);
-  if (caller == nullptr || !caller->policy.counting()) return;
+  heaps::heap* const caller = threads::ready(detail::local_heap);
+  if (caller == nullptr || !caller->policy.is_counting()) return;
   heaps::owner_counter& counter = caller->classes[detail::class_of(bytes)].*member;
-  if (!caller->policy.shared()) {
+  if (!caller->policy.is_shared()) {
     counter.add(1);
     return;
   }
@@ -204,7 +204,7 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
   // release: a fault in another thread finds the record.
   slot->state.store(slot_state::live, std::memory_order_release);
   install_handler();
-  note_call(bytes, &heaps::class_state::allocated);
+  note_call(bytes, &heaps::class_state::allocations);
   return slot->user;
 }
 
@@ -222,7 +222,7 @@ void deallocate(const char* entry, void* block, const void* site) noexcept {
   fault_if_damaged(entry, slot);
   note(slot.freed_at, site);
   slot.freed_by = platform::thread_number();
-  note_call(slot.bytes, &heaps::class_state::freed);
+  note_call(slot.bytes, &heaps::class_state::frees);
   const extent pages = pages_of(slot);
   slot.state.store(slot_state::freed, std::memory_order_release);
   if (platform::make_inaccessible(pages.first, pages.bytes())) {

@@ -33,7 +33,7 @@ constexpr std::uint64_t min_growth = 512_KiB;
 
 /// Growth within this time after a shrink means that the shrink came too early. Without another such regret, the size
 /// from which a heap shrinks halves in this time.
-constexpr std::uint64_t fading_ms = 4000;
+constexpr std::uint64_t regret_ms = 4000;
 
 }  // namespace
 
@@ -41,8 +41,8 @@ void heap::tick() noexcept {
   slow_calls.add(1);
   if (slow_calls.get() % calls_between_ticks != 0) return;
   const std::uint64_t now = platform::now_ms();
-  for (; shrink_from > min_shrunk_bytes && now - shrink_noted_ms >= fading_ms; shrink_noted_ms += fading_ms) {
-    shrink_from /= 2;
+  for (; min_peak_to_shrink > min_shrunk_bytes && now - shrink_noted_ms >= regret_ms; shrink_noted_ms += regret_ms) {
+    min_peak_to_shrink /= 2;
   }
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
   if (now >= next_decay_ms && decay()) next_decay_ms = now + delay_ms / 4;
@@ -65,7 +65,7 @@ void heap::make_room(size_class requested_class, std::size_t units) noexcept {
   if (has_grown || depot_bytes.get() > depot_budget(*this)) empty_depots();
   if (has_grown) {
     const std::size_t grown_bytes = std::exchange(new_bytes, 0);
-    if (!policy.hardened()) {  // its freed blocks wait
+    if (!policy.is_hardened()) {  // its freed blocks wait
       purge_idle_pages(requested_class, 2 * grown_bytes, 2);
       drop_idle_fronts(requested_class);
     }
@@ -118,32 +118,33 @@ bool heap::decay() noexcept {
   used_classes.for_each([&](size_class index) {
     class_state& class_entry = classes[index];
     if (class_entry.front == nullptr) return;
-    if (class_entry.behind.low > left) {
-      class_entry.behind.low = left;  // the rest waits for the next decay
+    if (class_entry.full_magazines.low > left) {
+      class_entry.full_magazines.low = left;  // the rest waits for the next decay
     }
-    left -= class_entry.behind.low;
-    magazine* rest_of = nullptr;
-    for (magazine* unneeded = class_entry.behind.take_unneeded(); unneeded != nullptr; unneeded = rest_of) {
-      rest_of = unneeded->next();
+    left -= class_entry.full_magazines.low;
+    magazine* next_unneeded = nullptr;
+    for (magazine* unneeded = class_entry.full_magazines.take_unneeded(); unneeded != nullptr;
+         unneeded = next_unneeded) {
+      next_unneeded = unneeded->next();
       --depot_arrays;
       depot_bytes.subtract(batch_of(index) * detail::size_of(index));
       give_to_slabs(bottom_of(unneeded, index), batch_of(index));
       stock.give(unneeded);
     }
-    if (top_of(index) == class_entry.seen_top && class_entry.behind.first == nullptr) drop_front(index);
+    if (top_of(index) == class_entry.seen_top && class_entry.full_magazines.first == nullptr) drop_front(index);
     class_entry.seen_top = top_of(index);
     pages::slab* const next_slab = class_entry.available.front();
     if (next_slab != nullptr && next_slab->empty() && class_entry.front == nullptr) lose(next_slab, true);
   });
-  if (!policy.hardened()) purge_idle_pages(detail::class_count, max_purged_in_decay, 1);
+  if (!policy.is_hardened()) purge_idle_pages(detail::class_count, max_purged_in_decay, 1);
   return left != 0;
 }
 
 // Gives the blocks of the front magazine to their slabs, and the array to the stock.
 void heap::drop_front(size_class index) noexcept {
   class_state& class_entry = classes[index];
-  if (delayed != nullptr) {
-    delayed->empty(index, [this](void* block) { give_to_slab(block, true); });
+  if (block_quarantine != nullptr) {
+    block_quarantine->empty(index, [this](void* block) { give_to_slab(block, true); });
   }
   if (class_entry.front == nullptr) return;
   void**& top_pointer = top_of(index);
@@ -164,14 +165,14 @@ void heap::empty_depots() noexcept {
 
 void heap::empty_depot(size_class index) noexcept {
   class_state& class_entry = classes[index];
-  while (class_entry.behind.first != nullptr) {
-    magazine* const full = class_entry.behind.pop();
+  while (class_entry.full_magazines.first != nullptr) {
+    magazine* const full = class_entry.full_magazines.pop();
     --depot_arrays;
     depot_bytes.subtract(batch_of(index) * detail::size_of(index));
     give_to_slabs(bottom_of(full, index), batch_of(index));
     stock.give(full);
   }
-  class_entry.behind.low = 0;
+  class_entry.full_magazines.low = 0;
 }
 
 std::size_t heap::reclaim() noexcept {
@@ -209,14 +210,14 @@ void heap::flush_all() noexcept {
 // whole decline.
 void heap::shrink() noexcept {
   const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
-  if (in_use >= peak_in_use / 2 || peak_in_use < shrink_from ||
-      (policy.hardened() && peak_in_use < min_shrunk_hardened_bytes)) {
+  if (in_use >= peak_in_use / 2 || peak_in_use < min_peak_to_shrink ||
+      (policy.is_hardened() && peak_in_use < min_shrunk_hardened_bytes)) {
     return;
   }
   flush_all();
   stock.clear();
-  declined_from = std::max({declined_from, shrunk_from, peak_in_use});
-  shrunk_from = peak_in_use;
+  peak_before_decline = std::max({peak_before_decline, peak_before_shrink, peak_in_use});
+  peak_before_shrink = peak_in_use;
   shrink_noted_ms = platform::now_ms();
   peak_in_use = in_use;
 }
@@ -225,15 +226,15 @@ void heap::note_growth() noexcept {
   const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
   if (in_use <= peak_in_use) return;
   peak_in_use = in_use;
-  if (shrunk_from != 0 && in_use >= shrunk_from / 2) {
+  if (peak_before_shrink != 0 && in_use >= peak_before_shrink / 2) {
     const std::uint64_t now = platform::now_ms();
-    const bool is_wave = now - shrink_noted_ms < fading_ms;
-    if (is_wave) {
-      shrink_from = 2 * shrunk_from;  // use comes back
+    const bool is_regretted = now - shrink_noted_ms < regret_ms;
+    if (is_regretted) {
+      min_peak_to_shrink = 2 * peak_before_shrink;  // use comes back
       shrink_noted_ms = now;
     }
-    shrunk_from = is_wave && declined_from > shrunk_from ? declined_from : 0;
-    declined_from = 0;
+    peak_before_shrink = is_regretted && peak_before_decline > peak_before_shrink ? peak_before_decline : 0;
+    peak_before_decline = 0;
   }
 }
 

@@ -50,17 +50,17 @@ std::uintptr_t unit_of(const void* block) noexcept {
 
 }  // namespace
 
-constinit magazine shut{};
-constinit nobody_front nobody;
+constinit magazine shut_magazine{};
+constinit no_heap_front no_heap;
 
 heap::heap(pages::space& space_, std::uint32_t number_) noexcept
-    : heap_front(nobody), space(&space_), number(number_) {}
+    : heap_front(no_heap), space(&space_), number(number_) {}
 
 void heap::add_trait(heap_trait added) noexcept {
-  const bool was_closed = policy.closed();
+  const bool was_closed = policy.is_closed();
   policy.add(added);
-  if (was_closed || !policy.closed()) return;
-  served = nobody.served;
+  if (was_closed || !policy.is_closed()) return;
+  served = no_heap.served;
   for (size_class index = 0; index < detail::class_count; ++index) {
     classes[index].closed_top = top[index];
     top[index] = shut_top();
@@ -70,7 +70,7 @@ void heap::add_trait(heap_trait added) noexcept {
 // ---------------------------------------------------------------- allocate
 
 void* heap::allocate(size_class index) noexcept {
-  if (policy.exact()) return take_single(index);
+  if (policy.is_exact()) return take_single(index);
   void**& top_pointer = top_of(index);
   if (top_pointer[-1] == nullptr) {
     classes[index].note_need();
@@ -83,7 +83,7 @@ void* heap::allocate(size_class index) noexcept {
     if (!is_refilled) return nullptr;
   }
   void* const block = *--top_pointer;
-  if (policy.counting()) classes[index].allocated.add(1);
+  if (policy.is_counting()) classes[index].allocations.add(1);
   detail::mark_allocated(block, detail::size_of(index));
   tick();
   return block;
@@ -112,7 +112,7 @@ void* heap::take_exactly(size_class index) noexcept {
   if (source->full()) classes[index].available.remove(source);
   taken_bytes.add(detail::size_of(index));
   note_growth();
-  if (policy.counting()) classes[index].allocated.add(1);
+  if (policy.is_counting()) classes[index].allocations.add(1);
   tick();
   return block;
 }
@@ -123,9 +123,9 @@ bool heap::refill(size_class index) noexcept {
   if (!remote_inbox.empty()) collect();
   // A batch may have brought blocks of this class.
   if (top_of(index)[-1] != nullptr) return true;
-  if (class_entry.behind.first == nullptr) return fill_from_slabs(index);
+  if (class_entry.full_magazines.first == nullptr) return fill_from_slabs(index);
   if (class_entry.front != nullptr) stock.give(class_entry.front);
-  class_entry.front = class_entry.behind.pop();
+  class_entry.front = class_entry.full_magazines.pop();
   set_capacity(index, capacities.blocks[index]);
   --depot_arrays;
   depot_bytes.subtract(batch_of(index) * detail::size_of(index));
@@ -145,7 +145,7 @@ bool heap::set_front(size_class index) noexcept {
     class_entry.front = stock.take(index);
     if (class_entry.front == nullptr) return false;
     used_classes.insert(index);
-    set_capacity(index, policy.hardened() ? capacities.blocks[index] : capacities.first[index]);
+    set_capacity(index, policy.is_hardened() ? capacities.blocks[index] : capacities.first[index]);
     class_entry.bottom()[-1] = nullptr;
     top_of(index) = class_entry.bottom();
   }
@@ -173,7 +173,7 @@ bool heap::fill_from_slabs(size_class index) noexcept {
     }
     const std::size_t count = source->take(bottom + missing, missing);
     missing -= count;
-    if (policy.hardened()) [[unlikely]] {
+    if (policy.is_hardened()) [[unlikely]] {
       clear_fresh(*source, bottom + missing, count);
     }
     if (source->full()) class_entry.available.remove(source);
@@ -218,8 +218,8 @@ void heap::lose(pages::slab* slab, bool is_empty) noexcept {
 
 void heap::deallocate(void* block, size_class index) noexcept {
   detail::mark_free(block, detail::size_of(index));
-  if (policy.counting()) classes[index].freed.add(1);
-  if (policy.exact()) {
+  if (policy.is_counting()) classes[index].frees.add(1);
+  if (policy.is_exact()) {
     give_to_slab(block, true);
     tick();
     return;
@@ -253,7 +253,7 @@ void heap::spill(size_class index) noexcept {
   magazine* const new_front = may_keep ? stock.take(index) : nullptr;
   if (new_front != nullptr) {  // the newest blocks, which are likely in the cache, stay in front
     std::memcpy(bottom_of(new_front, index), bottom + moved, front_count * sizeof(void*));
-    class_entry.behind.push(class_entry.front);
+    class_entry.full_magazines.push(class_entry.front);
     ++depot_arrays;
     depot_bytes.add(bytes);
     class_entry.front = new_front;
@@ -337,7 +337,7 @@ pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept 
 
 // Runs after the cache had no run for a block.
 void heap::open_large_cache(const pages::slab& block) noexcept {
-  if (space == &central() && (!policy.closed() || policy.only_hardened())) large.open(block.units, *space);
+  if (space == &central() && (!policy.is_closed() || policy.is_only_hardened())) large.open(block.units, *space);
 }
 
 void heap::deallocate_large_slow(pages::slab& block) noexcept {
@@ -395,8 +395,8 @@ bool heap::is_valid() noexcept {
       }
     }
     std::uint32_t count = 0;
-    for (magazine* batch = class_entry.behind.first; batch != nullptr; batch = batch->next()) ++count;
-    if (count != class_entry.behind.count || class_entry.behind.low > count) return false;
+    for (magazine* batch = class_entry.full_magazines.first; batch != nullptr; batch = batch->next()) ++count;
+    if (count != class_entry.full_magazines.count || class_entry.full_magazines.low > count) return false;
     if (count != 0 && class_entry.front != nullptr && class_entry.capacity != capacities.blocks[index]) return false;
     in_depots += count * batch_of(index) * detail::size_of(index);
     void** const top_now = top_of(index);

@@ -90,7 +90,7 @@ inline constexpr std::uint64_t asleep_ms = 20;
 struct class_state {
   magazine* front = nullptr;    ///< the array that `top` points into; null: there is none yet
   void** closed_top = nullptr;  ///< `top` of a closed heap, whose visible one stays shut
-  depot behind;
+  depot full_magazines;
   base::list<pages::slab> available;  ///< slabs with free blocks
   void* const* seen_top = nullptr;    ///< `top` at the last decay; still equal: unused since then
   std::uint16_t capacity = 0;         ///< of the front: first_capacity_of or capacity_of the class
@@ -103,7 +103,7 @@ struct class_state {
   /// Steps since the class gave blocks up and needed none: a decay counts as one, a step of growth as two. After some
   /// of them the pages of its free blocks go back (purge_idle_pages).
   std::uint8_t idle_steps = 0;
-  owner_counter allocated, freed;  ///< calls; only counting heaps keep them
+  owner_counter allocations, frees;  ///< calls; only counting heaps keep them
 
   /// Returns the start of the front magazine; the entry before it is null.
   void** bottom() const noexcept { return front->end() - capacity; }
@@ -147,22 +147,22 @@ struct heap : detail::heap_front, base::list_links<heap> {
   class_set used_classes;  ///< classes that have, or once had, a magazine or a slab
   pages::space* space;
   magazine_stock stock;
-  remote_batch* outgoing = nullptr;  ///< blocks of other heaps that the thread has freed; `cursor` points into it
-  recent_blocks grown;
-  growth_history growths;
+  remote_batch* outgoing_batch = nullptr;  ///< blocks of other heaps that the thread has freed; `cursor` points into it
+  recent_blocks grown_blocks;
+  growth_history growth;
   std::size_t depot_arrays = 0;  ///< batches in all depots
   owner_counter slow_calls;
-  std::uint64_t peak_in_use = 0;                 ///< peak bytes since the last shrink
-  std::uint64_t shrunk_from = 0;                 ///< peak_in_use before the shrink that may be regretted next
-  std::uint64_t declined_from = 0;               ///< the highest peak_in_use before a shrink since the last regret
-  std::uint64_t shrink_from = min_shrunk_bytes;  ///< a shrink needs at least this peak_in_use
-  std::uint64_t shrink_noted_ms = 0;             ///< last shrink, regret, or halving of shrink_from
+  std::uint64_t peak_in_use = 0;          ///< peak bytes since the last shrink
+  std::uint64_t peak_before_shrink = 0;   ///< peak_in_use before the shrink that may be regretted next
+  std::uint64_t peak_before_decline = 0;  ///< the highest peak_in_use before a shrink since the last regret
+  std::uint64_t min_peak_to_shrink = min_shrunk_bytes;  ///< a shrink needs at least this peak_in_use
+  std::uint64_t shrink_noted_ms = 0;                    ///< last shrink, regret, or halving of min_peak_to_shrink
   std::uint64_t next_decay_ms = 0;
-  std::uint64_t new_bytes = 0;    ///< bytes of untouched runs that were taken since the last release of idle blocks
-  bool is_growing = false;        ///< the last run was untouched
-  site_table* sites = nullptr;    ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
-  std::size_t eager_bytes = 0;    ///< bytes that release() keeps
-  quarantine* delayed = nullptr;  ///< freed blocks of a hardened heap that wait
+  std::uint64_t new_bytes = 0;  ///< bytes of untouched runs that were taken since the last release of idle blocks
+  bool is_growing = false;      ///< the last run was untouched
+  site_table* sites = nullptr;  ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
+  std::size_t eager_bytes = 0;  ///< bytes that release() keeps
+  quarantine* block_quarantine = nullptr;  ///< freed blocks of a hardened heap that wait
   char name[24] = {};
 
   // -- read by all threads, seldom written ---------------------------------
@@ -218,7 +218,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   heap(pages::space& space_, std::uint32_t number_) noexcept;
 
   /// Adds a trait, and shuts the visible magazines if the heap's traits send every call to the slow path. The owner
-  /// calls it before the first block of the heap, and keeps visitors out (owning) if the heap is in the registry.
+  /// calls it before the first block of the heap, and keeps visitors out (owner_scope) if the heap is in the registry.
   void add_trait(heap_trait added) noexcept;
 
   /// Makes malloc serve sizes that the heap seldom uses with blocks of larger classes. Only the owner calls these two.
@@ -308,7 +308,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool is_valid() noexcept;
 
  private:
-  void**& top_of(size_class index) noexcept { return policy.closed() ? classes[index].closed_top : top[index]; }
+  void**& top_of(size_class index) noexcept { return policy.is_closed() ? classes[index].closed_top : top[index]; }
   bool refill(size_class index) noexcept;
   void* take_exactly(size_class index) noexcept;
   void* take_single(size_class index) noexcept;
@@ -336,7 +336,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// Returns true if the class has no front magazine yet, because its blocks are long and seldom needed again.
   bool lacks_front(size_class index) const noexcept {
     return index >= pages::first_wide && classes[index].front == nullptr && !classes[index].is_lively() &&
-           !policy.hardened();
+           !policy.is_hardened();
   }
   void give_to_slab(void* block, bool keeps_one) noexcept;
   void give_to_slabs(void** blocks, std::size_t count) noexcept;
@@ -359,9 +359,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   static void** send_group(void** next, void** end) noexcept;
   void receive(const freed_blocks& blocks) noexcept;
   bool give_directly(const freed_blocks& blocks) noexcept;
-  void take_in(taker role) noexcept;
+  void take_inbox(taker role) noexcept;
   void take_slab(pages::slab& home, taker role) noexcept;
-  void took_back(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept;
+  void count_returned(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept;
   void discard_inbox() noexcept;
   static void check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool must_set) noexcept;
   static void check_remote_marks(const pages::slab& home, std::size_t word, std::uint64_t freed,
@@ -395,11 +395,11 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void purge_idle_pages(size_class requested_class, std::size_t max_bytes, std::uint8_t steps) noexcept;
   void shrink() noexcept;
   /// Forgets the history of the heap's use, for another owner.
-  void forget_waves() noexcept {
+  void forget_past_use() noexcept {
     is_growing = false;
     new_bytes = 0;
-    peak_in_use = shrunk_from = declined_from = shrink_noted_ms = 0;
-    shrink_from = min_shrunk_bytes;
+    peak_in_use = peak_before_shrink = peak_before_decline = shrink_noted_ms = 0;
+    min_peak_to_shrink = min_shrunk_bytes;
   }
   void note_growth() noexcept;
   void empty_depots() noexcept;
@@ -408,24 +408,24 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
 /// Makes the calling thread the owner for a slow path: the owner of a shared heap is the thread that holds its lock,
 /// and any other heap shuts visitors out.
-class [[nodiscard]] owning {
+class [[nodiscard]] owner_scope {
  public:
-  explicit owning(heap& self) noexcept : heap_(self), is_shared_(self.policy.shared()) {
+  explicit owner_scope(heap& self) noexcept : heap_(self), is_shared_(self.policy.is_shared()) {
     if (is_shared_) {
       heap_.mutex.lock();
     } else {
       heap_.visits.enter();
     }
   }
-  ~owning() {
+  ~owner_scope() {
     if (is_shared_) {
       heap_.mutex.unlock();
     } else {
       heap_.visits.leave();
     }
   }
-  owning(const owning&) = delete;
-  owning& operator=(const owning&) = delete;
+  owner_scope(const owner_scope&) = delete;
+  owner_scope& operator=(const owner_scope&) = delete;
 
  private:
   heap& heap_;
@@ -433,16 +433,16 @@ class [[nodiscard]] owning {
 };
 
 /// Holds the entries that a shut magazine shows: null below its end, so that it looks empty and full at once.
-extern constinit magazine shut;
-inline void** shut_top() noexcept { return shut.slots + magazine_slots; }
+extern constinit magazine shut_magazine;
+inline void** shut_top() noexcept { return shut_magazine.slots + magazine_slots; }
 
-/// detail::local points here before a thread has a heap: all its magazines are shut.
-struct nobody_front : detail::heap_front {
-  consteval nobody_front() noexcept : heap_front{} {
+/// detail::local_heap points here before a thread has a heap: all its magazines are shut.
+struct no_heap_front : detail::heap_front {
+  consteval no_heap_front() noexcept : heap_front{} {
     user = detail::inside_heap::unwatched;
-    for (void**& class_top : top) class_top = shut.slots + magazine_slots;
+    for (void**& class_top : top) class_top = shut_magazine.slots + magazine_slots;
   }
 };
-extern constinit nobody_front nobody;
+extern constinit no_heap_front no_heap;
 
 }  // namespace tarn::heaps

@@ -69,7 +69,7 @@ constexpr std::size_t max_group = TARN_SMALL ? 4 : 256;
 [[gnu::no_sanitize_thread, gnu::noinline]] std::uint64_t heap::hash_of_tops() const noexcept {
   std::uint64_t hash = 0;
   for (size_class index = 0; index < detail::class_count; ++index) {
-    void** const volatile& class_top = policy.closed() ? classes[index].closed_top : top[index];
+    void** const volatile& class_top = policy.is_closed() ? classes[index].closed_top : top[index];
     hash = hash * 31 + reinterpret_cast<std::uintptr_t>(class_top);
   }
   return hash;
@@ -103,7 +103,7 @@ bool heap::drop_all_fronts(bool (*stop)() noexcept) noexcept {
 // Returns the blocks of front magazines to their slabs, all but the newest of each class up to 8 KiB. Returns false if
 // it ended early, because the owner waits or `stop` asked for it. Only a visitor may call it.
 bool heap::empty_idle_fronts(bool (*stop)() noexcept) noexcept {
-  if (policy.closed()) return drop_all_fronts(stop);
+  if (policy.is_closed()) return drop_all_fronts(stop);
   taken_block group[max_group];
   std::size_t count = 0;
   const auto settle_group = [&] {

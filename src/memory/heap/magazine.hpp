@@ -57,10 +57,10 @@ inline constexpr capacity_table capacities;
 
 /// Returns the number of blocks that stay in front when a full magazine is exchanged: then neither the next frees nor
 /// the next allocations reach the other end at once.
-constexpr std::size_t kept_of(size_class index) noexcept { return capacities.blocks[index] / 4; }
+constexpr std::size_t front_count_of(size_class index) noexcept { return capacities.blocks[index] / 4; }
 
 /// Returns the number of blocks that move together between the front and the depot or the slabs.
-constexpr std::size_t batch_of(size_class index) noexcept { return capacities.blocks[index] - kept_of(index); }
+constexpr std::size_t batch_of(size_class index) noexcept { return capacities.blocks[index] - front_count_of(index); }
 
 /// Returns the start of an empty magazine for class `index`; the entry before it is null.
 inline void** bottom_of(magazine* array, size_class index) noexcept { return array->end() - capacities.blocks[index]; }

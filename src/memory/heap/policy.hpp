@@ -21,17 +21,17 @@ enum class heap_trait : std::uint8_t {
 /// The traits of one heap. The owner sets them before the first use; any thread reads them.
 class heap_policy {
  public:
-  bool shared() const noexcept { return has(bit(heap_trait::shared)); }
-  bool exact() const noexcept { return has(bit(heap_trait::exact)); }
-  bool counting() const noexcept { return has(bit(heap_trait::counting)); }
-  bool strict() const noexcept { return has(bit(heap_trait::strict)); }
-  bool hardened() const noexcept { return has(bit(heap_trait::hardened)); }
-  bool guarded_object() const noexcept { return has(bit(heap_trait::guarded_object)); }
-  bool only_hardened() const noexcept { return traits() == bit(heap_trait::hardened); }
+  bool is_shared() const noexcept { return has(bit(heap_trait::shared)); }
+  bool is_exact() const noexcept { return has(bit(heap_trait::exact)); }
+  bool is_counting() const noexcept { return has(bit(heap_trait::counting)); }
+  bool is_strict() const noexcept { return has(bit(heap_trait::strict)); }
+  bool is_hardened() const noexcept { return has(bit(heap_trait::hardened)); }
+  bool is_guarded_object() const noexcept { return has(bit(heap_trait::guarded_object)); }
+  bool is_only_hardened() const noexcept { return traits() == bit(heap_trait::hardened); }
 
   /// Returns true if the visible magazines stay shut, so that every call takes the slow path. Every trait has this
   /// effect but `strict`, which only concerns other threads.
-  bool closed() const noexcept { return has(static_cast<std::uint8_t>(~bit(heap_trait::strict))); }
+  bool is_closed() const noexcept { return has(static_cast<std::uint8_t>(~bit(heap_trait::strict))); }
 
   void add(heap_trait added) noexcept { set(static_cast<std::uint8_t>(traits() | bit(added))); }
   void remove(heap_trait removed) noexcept { set(static_cast<std::uint8_t>(traits() & ~bit(removed))); }

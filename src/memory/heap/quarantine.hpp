@@ -34,7 +34,7 @@ struct slot_table {
 };
 inline constexpr slot_table slots;
 /// Larger blocks are not held back.
-inline constexpr size_class last_delayed = detail::class_of(slot_table::max_bytes_of_class);
+inline constexpr size_class last_quarantined = detail::class_of(slot_table::max_bytes_of_class);
 
 /// The freed blocks of one heap that wait. Only the owner of the heap uses it, and visitors that
 /// it keeps out meanwhile (owner_lock), except for recall().
@@ -54,7 +54,7 @@ class quarantine {
 
   /// Remembers the call that freed a block.
   [[gnu::always_inline]] void note(const void* block, const void* site) noexcept {
-    recent_[come_++ % remembered] = {block, site};
+    recent_[note_count_++ % recent_count] = {block, site};
   }
 
   struct recent_free {
@@ -63,8 +63,8 @@ class quarantine {
   };
   /// Returns the last free of a block; null if it is not remembered. Other threads may write the entries meanwhile.
   const recent_free* recall(const void* block) const noexcept {
-    for (std::uint32_t distance = 1; distance <= remembered; ++distance) {
-      const recent_free& entry = recent_[(come_ - distance) % remembered];
+    for (std::uint32_t distance = 1; distance <= recent_count; ++distance) {
+      const recent_free& entry = recent_[(note_count_ - distance) % recent_count];
       if (entry.block == block) return &entry;
     }
     return nullptr;
@@ -89,12 +89,12 @@ class quarantine {
   }
 
  private:
-  static constexpr std::uint32_t remembered = 2048;
+  static constexpr std::uint32_t recent_count = 2048;
 
   std::uint64_t random_;
-  std::uint32_t come_ = 0;
+  std::uint32_t note_count_ = 0;
   void* slots_[slots.count];
-  recent_free recent_[remembered];
+  recent_free recent_[recent_count];
 };
 
 }  // namespace tarn::heaps

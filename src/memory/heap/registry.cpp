@@ -22,7 +22,7 @@ constinit std::atomic<heap*> registry::objects_{nullptr};
 constinit base::list<heap> registry::idle_;
 constinit base::list<heap> registry::spare_;
 constinit std::size_t registry::spare_count_ = 0;
-constinit heap_statistics registry::past_;
+constinit heap_statistics registry::ended_statistics_;
 constinit std::atomic<std::uint32_t> registry::idle_count_{0};
 constinit std::atomic<std::uint32_t> registry::heap_count_{0};
 constinit registry::counts registry::counts_{};
@@ -107,7 +107,7 @@ void registry::destroy(heap* empty) noexcept {
   bool is_one_of_many = false;
   {
     const hold guard(mutex_);
-    past_ += empty->statistics();
+    ended_statistics_ += empty->statistics();
     empty->reset();
     empty->user = detail::inside_heap::unwatched;
     __atomic_store_n(&empty->ends, empty->ends + 1, __ATOMIC_RELAXED);
@@ -129,9 +129,9 @@ registry::counts registry::count() noexcept {
   return now;
 }
 
-heap_statistics registry::past() noexcept {
+heap_statistics registry::ended_statistics() noexcept {
   const hold guard(mutex_);
-  return past_;
+  return ended_statistics_;
 }
 
 void registry::renumber_objects(std::uint32_t old_thread, std::uint32_t new_thread) noexcept {

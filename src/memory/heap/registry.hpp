@@ -47,7 +47,7 @@ class registry {
   };
   static counts count() noexcept;
   /// Returns the sum of the statistics of destroyed heap objects.
-  static heap_statistics past() noexcept;
+  static heap_statistics ended_statistics() noexcept;
   /// Runs in a forked child: heap objects whose owner was `old_thread` in the parent belong to `new_thread` here.
   static void renumber_objects(std::uint32_t old_thread, std::uint32_t new_thread) noexcept;
 
@@ -69,7 +69,7 @@ class registry {
   static base::list<heap> idle_;
   static base::list<heap> spare_;
   static std::size_t spare_count_;
-  static heap_statistics past_;
+  static heap_statistics ended_statistics_;
   static std::atomic<std::uint32_t> idle_count_;
   static std::atomic<std::uint32_t> heap_count_;
   static counts counts_;

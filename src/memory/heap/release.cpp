@@ -12,9 +12,9 @@ void heap::release() noexcept {
     class_state& class_entry = classes[index];
     class_entry.available = {};
     if (class_entry.front != nullptr) top_of(index) = class_entry.bottom();
-    while (class_entry.behind.first != nullptr) stock.give(class_entry.behind.pop());
-    class_entry.behind.low = 0;
-    if (policy.counting()) class_entry.freed.add(class_entry.allocated.get() - class_entry.freed.get());
+    while (class_entry.full_magazines.first != nullptr) stock.give(class_entry.full_magazines.pop());
+    class_entry.full_magazines.low = 0;
+    if (policy.is_counting()) class_entry.frees.add(class_entry.allocations.get() - class_entry.frees.get());
   });
   depot_arrays = 0;
   // Other threads' frees of these blocks never wait in those threads' batches, and the program orders each free
@@ -46,7 +46,7 @@ void heap::reset() noexcept {
   name[0] = 0;
   resource = nullptr;
   slow_calls = owner_counter{};
-  forget_waves();
+  forget_past_use();
   depot_arrays = 0;
   next_decay_ms = 0;
   owner_thread = 0;
@@ -65,8 +65,8 @@ void heap::purge_record() noexcept {
   char* const begin = base::align_up(reinterpret_cast<char*>(classes), page);
   char* const end = base::align_up(reinterpret_cast<char*>(this + 1), page);
   TARN_CHECK(std::all_of(std::begin(classes), std::end(classes), [](const class_state& entry) {
-    return entry.front == nullptr && entry.behind.count == 0 && entry.available.empty() && entry.seen_top == nullptr &&
-           entry.capacity == 0 && entry.allocated.get() == 0 && entry.freed.get() == 0;
+    return entry.front == nullptr && entry.full_magazines.count == 0 && entry.available.empty() &&
+           entry.seen_top == nullptr && entry.capacity == 0 && entry.allocations.get() == 0 && entry.frees.get() == 0;
   }));
   if (begin < end) platform::purge(begin, static_cast<std::size_t>(end - begin));
 }

@@ -35,11 +35,11 @@ void heap::deallocate_remote_slow(void* block, std::uintptr_t key) noexcept {
   heap& owner = *owner_in(key);
   check_strict(owner, block);
   // A block in the batch of a shared heap would wait for a thread that may never call again.
-  if (!owner.frees_may_wait || policy.shared() || !open_batch()) {
+  if (!owner.frees_may_wait || policy.is_shared() || !open_batch()) {
     owner.receive(block_finder{}.find(block));
     return;
   }
-  if (cursor.next == outgoing->blocks) {
+  if (cursor.next == outgoing_batch->blocks) {
     cursor.room = remote_batch::bytes_limit;
     cursor.first_key = key;
     cursor.key_difference = 0;
@@ -47,47 +47,47 @@ void heap::deallocate_remote_slow(void* block, std::uintptr_t key) noexcept {
   if (!add_to_batch(*this, block, key)) {  // the block fills the batch
     *cursor.next++ = block;
     cursor.key_difference |= key ^ cursor.first_key;
-    const owning hold(*this);
+    const owner_scope hold(*this);
     send_all();
     tick();
   }
 }
 
 bool heap::open_batch() noexcept {
-  if (outgoing == nullptr) {
-    const owning hold(*this);
+  if (outgoing_batch == nullptr) {
+    const owner_scope hold(*this);
     void* const array = stock.take_any();
     if (array == nullptr) return false;
-    outgoing = ::new (array) remote_batch;
-    cursor.next = outgoing->blocks;
+    outgoing_batch = ::new (array) remote_batch;
+    cursor.next = outgoing_batch->blocks;
   }
   return true;
 }
 
 void heap::close_batch() noexcept {
-  if (outgoing != nullptr) {
-    stock.give(reinterpret_cast<magazine*>(outgoing));
-    outgoing = nullptr;
+  if (outgoing_batch != nullptr) {
+    stock.give(reinterpret_cast<magazine*>(outgoing_batch));
+    outgoing_batch = nullptr;
     cursor = {};
   }
 }
 
 void heap::send_all() noexcept {
-  std::size_t count = outgoing == nullptr ? 0 : static_cast<std::size_t>(cursor.next - outgoing->blocks);
+  std::size_t count = outgoing_batch == nullptr ? 0 : static_cast<std::size_t>(cursor.next - outgoing_batch->blocks);
   cursor.room = 0;
   if (count >= remote_batch::min_batch_blocks && may_hand_over()) {
     if (cursor.key_difference > pages::mark_mask) {
-      count = hand_over_groups(outgoing->blocks, count);
+      count = hand_over_groups(outgoing_batch->blocks, count);
     } else if (hand_over_whole(count)) {
       return;
     }
   }
   if (count > group && cursor.key_difference > pages::mark_mask) {
-    send_sorted(outgoing->blocks, count);
+    send_sorted(outgoing_batch->blocks, count);
   } else if (count != 0) {
-    send(outgoing->blocks, count);
+    send(outgoing_batch->blocks, count);
   }
-  cursor.next = outgoing == nullptr ? nullptr : outgoing->blocks;
+  cursor.next = outgoing_batch == nullptr ? nullptr : outgoing_batch->blocks;
 }
 
 // Not inline, because other sends need no such stack.
@@ -191,7 +191,7 @@ void heap::check_remote_marks(const pages::slab& home, std::size_t word, std::ui
   }
 }
 
-void heap::take_in(taker role) noexcept {
+void heap::take_inbox(taker role) noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
   posts.store(0, std::memory_order_relaxed);
   inbox_takes.add(1);
@@ -219,7 +219,7 @@ void heap::take_slab(pages::slab& home, taker role) noexcept {
   const bool was_full = home.full();
   std::size_t taken_count = 0;
   home.take_remote([&](std::size_t word, std::uint64_t freed) {
-    if (policy.hardened()) {
+    if (policy.is_hardened()) {
       check_remote_marks(home, word, freed, true);
     } else if (role != taker::tender && marks_blocks) {
       check_marks(home, word, freed, true);
@@ -227,16 +227,16 @@ void heap::take_slab(pages::slab& home, taker role) noexcept {
     home.give_word(word, freed);
     taken_count += static_cast<std::size_t>(std::popcount(freed));
   });
-  took_back(home, taken_count, was_full, role != taker::tender);
+  count_returned(home, taken_count, was_full, role != taker::tender);
 }
 
-void heap::took_back(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept {
+void heap::count_returned(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept {
   remote_frees.add(count);
-  if (policy.counting()) classes[home.index].freed.add(count);
+  if (policy.is_counting()) classes[home.index].frees.add(count);
   settle(home, count, was_full, keeps_one);
 }
 
-void heap::collect() noexcept { take_in(taker::owner); }
+void heap::collect() noexcept { take_inbox(taker::owner); }
 
 // Drops the whole inbox: its blocks have ended. No batch is in it, because it belongs to a heap object.
 void heap::discard_inbox() noexcept {

@@ -70,7 +70,7 @@ void fetch(void* block) noexcept {
 
 // Returns true if the owner probably accepts a batch: it may end, or other threads may post, at any time.
 bool heap::accepts_batch() const noexcept {
-  return state.load(std::memory_order_relaxed) == ownership::occupied && !policy.closed() &&
+  return state.load(std::memory_order_relaxed) == ownership::occupied && !policy.is_closed() &&
          batch_quota.load(std::memory_order_relaxed) > 0;
 }
 
@@ -90,8 +90,8 @@ bool heap::hand_over_whole(std::size_t count) noexcept {
   const std::size_t bytes = has_one_class ? count * detail::size_of(class_in(cursor.first_key)) : 0;
   heap& owner = *owner_in(cursor.first_key);
   if (!owner.accepts_batch()) return false;
-  owner.hand_over(*outgoing, count, bytes);
-  outgoing = nullptr;
+  owner.hand_over(*outgoing_batch, count, bytes);
+  outgoing_batch = nullptr;
   cursor.next = nullptr;
   return true;
 }
@@ -186,7 +186,7 @@ void heap::take_batch(remote_batch& batch, bool must_mark, Visit visit) noexcept
 
 void heap::receive_batch(remote_batch& sent, taker role) noexcept {
   remote_frees.add(sent.batch_blocks);
-  if (role != taker::owner || policy.closed()) {
+  if (role != taker::owner || policy.is_closed()) {
     take_batch(sent, role != taker::tender && marks_blocks,
                [&](void* block, size_class) { give_to_slab(block, role != taker::tender); });
     return;

@@ -32,7 +32,7 @@ constexpr shared_class_table shared_classes;
 }  // namespace
 
 void heap::share_blocks() noexcept {
-  if (policy.closed()) return;
+  if (policy.is_closed()) return;
   served = shared_classes;
   for (class_state& class_entry : classes) {
     if (class_entry.front == nullptr) class_entry.fills = 0;

@@ -15,16 +15,16 @@ void heap::note_peak() noexcept {
 
 heap_statistics heap::statistics() const noexcept {
   heap_statistics now;
-  now.counts_calls = policy.counting();
+  now.counts_calls = policy.is_counting();
   for (size_class index = 0; index < detail::class_count; ++index) {
-    const std::uint64_t allocated = classes[index].allocated.get();
-    const std::uint64_t freed = classes[index].freed.get();
+    const std::uint64_t allocated = classes[index].allocations.get();
+    const std::uint64_t freed = classes[index].frees.get();
     now.allocated_blocks += allocated;
     now.freed_blocks += freed;
     now.allocated_bytes += allocated * detail::size_of(index);
     now.freed_bytes += freed * detail::size_of(index);
   }
-  if (policy.counting()) {
+  if (policy.is_counting()) {
     const std::uint64_t blocks = large_allocated.load(std::memory_order_relaxed);
     const std::uint64_t bytes = large_allocated_bytes.load(std::memory_order_relaxed);
     now.allocated_blocks += blocks;

@@ -37,13 +37,13 @@ constexpr std::uint64_t min_freed_without_owner = std::uint64_t{64} << 10;
 // slab already posted leaves it to the thread that posts it.
 void heap::retire() noexcept {
   {
-    const owning hold(*this);  // visit() says why
+    const owner_scope hold(*this);  // visit() says why
     send_all();
     close_batch();
     collect();
     flush_all();
     stock.clear();
-    forget_waves();
+    forget_past_use();
     reclaim_bytes.store(first_reclaim_bytes, std::memory_order_relaxed);
     batch_quota.store(remote_batch::min_quota, std::memory_order_relaxed);
     was_visited_asleep.store(false, std::memory_order_relaxed);
@@ -83,7 +83,7 @@ void heap::tend() noexcept {
     if (!start_tending()) {
       return;  // an owner, or another thread that acts for the heap, will check again
     }
-    take_in(taker::tender);
+    take_inbox(taker::tender);
     stock.clear();  // of the arrays of batches
     end_tending();
   }
@@ -94,10 +94,10 @@ bool heap::give_directly(const freed_blocks& blocks) noexcept {
   if (!start_tending()) return false;
   const bool is_own = owner_in(detail::key_of<__ATOMIC_ACQUIRE>(blocks.start)) == this;
   if (is_own) {
-    if (policy.hardened()) check_remote_marks(*blocks.home, blocks.word, blocks.freed, true);
+    if (policy.is_hardened()) check_remote_marks(*blocks.home, blocks.word, blocks.freed, true);
     const bool was_full = blocks.home->full();
     blocks.home->give_word(blocks.word, blocks.freed);
-    took_back(*blocks.home, static_cast<std::size_t>(std::popcount(blocks.freed)), was_full, false);
+    count_returned(*blocks.home, static_cast<std::size_t>(std::popcount(blocks.freed)), was_full, false);
   }
   end_tending();
   tend();
@@ -111,7 +111,7 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
   for (int left = registry::max_inspected; left != 0 && adopted == nullptr && registry::any_idle(); --left) {
     heap* const idle_heap = registry::tend_next_idle();
     if (idle_heap == nullptr) break;
-    idle_heap->take_in(taker::tender);
+    idle_heap->take_inbox(taker::tender);
     adopted = idle_heap->classes[index].available.front();
     if (adopted != nullptr) {
       const std::size_t in_use = static_cast<std::size_t>(adopted->capacity - adopted->free_blocks);
@@ -158,7 +158,7 @@ bool heap::purge_without_owner(bool (*stop)() noexcept, std::size_t& purged_byte
 // owner would have to enter in retire() before another thread could act for the heap. acquire: if the heap was adopted,
 // the changes of the earlier thread are complete.
 bool heap::visit(bool (*stop)() noexcept) noexcept {
-  if (space != &central() || policy.shared() || policy.exact()) {
+  if (space != &central() || policy.is_shared() || policy.is_exact()) {
     return false;
   }
   const ownership state_now = state.load(std::memory_order_relaxed);
@@ -188,7 +188,7 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   refused_visits.store(0, std::memory_order_relaxed);
   bool has_finished = false;
   if (state.load(std::memory_order_acquire) == ownership::occupied) {
-    take_in(taker::visitor);
+    take_inbox(taker::visitor);
     if (!is_working) {
       const bool were_emptied = must_empty_fronts && empty_idle_fronts(stop);
       std::size_t purged_bytes = 0;
@@ -221,7 +221,7 @@ platform::mutex& heap::visit_lock() noexcept {
 // Two callers take turns. If the helper visits the heap meanwhile, this visit is left out.
 std::size_t heap::visit_now() noexcept {
   std::size_t purged_bytes = 0;
-  if (space != &central() || policy.shared() || policy.exact()) return purged_bytes;
+  if (space != &central() || policy.is_shared() || policy.is_exact()) return purged_bytes;
   const auto never = []() noexcept { return false; };
   const platform::locked hold(visit_lock());
   if (state.load(std::memory_order_relaxed) == ownership::idle) {
@@ -230,7 +230,7 @@ std::size_t heap::visit_now() noexcept {
   }
   if (!visits.try_visit()) return purged_bytes;
   if (state.load(std::memory_order_acquire) == ownership::occupied) {
-    take_in(taker::visitor);
+    take_inbox(taker::visitor);
     empty_idle_fronts(never);
     visit_classes(never, purged_bytes);
   }
@@ -242,7 +242,7 @@ std::size_t heap::visit_now() noexcept {
 bool heap::visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept {
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& visited = classes[index];
-    if (visited.behind.first != nullptr) empty_depot(index);
+    if (visited.full_magazines.first != nullptr) empty_depot(index);
     base::list<pages::slab>& available = visited.available;
     while (!available.empty() && available.front()->empty()) lose(available.front(), true);
     for (pages::slab* slab = available.front(); slab != nullptr; slab = slab->next) {
@@ -280,7 +280,7 @@ void heap::note_waiting(std::size_t bytes) noexcept {
 }
 
 void heap::reclaim_for_owner() noexcept {
-  if (space != &central() || policy.counting()) return;
+  if (space != &central() || policy.is_counting()) return;
   inbox::node* first = nullptr;
   inbox::node* last = nullptr;
   std::uint64_t kept_bytes = 0;
@@ -319,7 +319,7 @@ void heap::reclaim_slab(pages::slab& home) noexcept {
   // The slab may have been adopted: its owner is the heap that the key names.
   heap& owner = *owner_in(detail::key_of<__ATOMIC_ACQUIRE>(home.start));
   home.take_remote([&](std::size_t word, std::uint64_t freed) {
-    if (policy.hardened()) {
+    if (policy.is_hardened()) {
       check_remote_marks(home, word, freed, false);
     } else if (marks_blocks) {
       check_marks(home, word, freed, false);

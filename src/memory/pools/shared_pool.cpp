@@ -87,18 +87,18 @@ struct shared_pools {
   // Handlers run in the reverse order of their registration, so these take their locks before the engine's handlers do.
   // They are registered at load, because a fork that has already begun ignores handlers that are registered later.
   [[gnu::constructor]] static void register_fork_handlers() noexcept {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    pthread_atfork(prepare_fork, finish_fork_in_parent, finish_fork_in_child);
   }
-  static void before_fork() noexcept {
+  static void prepare_fork() noexcept {
     if (!forking.enter()) return;
     lock.lock();
     for (shared_blocks* member = first; member != nullptr; member = member->next_) member->lock_.lock();
     forking.note_owner();
   }
-  static void after_fork_in_parent() noexcept {
+  static void finish_fork_in_parent() noexcept {
     if (forking.leave()) unlock_all();
   }
-  static void after_fork_in_child() noexcept {
+  static void finish_fork_in_child() noexcept {
     if (forking.leave_in_child()) unlock_all();
   }
   static void unlock_all() noexcept {

@@ -11,7 +11,7 @@ namespace tarn::pools {
 
 /// Returns null without memory. A null `upstream` selects the current heap.
 inline void* take_upstream(std::pmr::memory_resource* upstream, std::size_t bytes, std::size_t alignment) {
-  if (upstream == nullptr) return detail::allocate(detail::local, bytes, alignment);
+  if (upstream == nullptr) return detail::allocate(detail::local_heap, bytes, alignment);
 #if defined(__cpp_exceptions)
   try {
     return upstream->allocate(bytes, alignment);
@@ -28,7 +28,7 @@ inline void give_upstream(std::pmr::memory_resource* upstream, void* block, std:
                           std::size_t alignment) noexcept {
   detail::mark_allocated(block, bytes);  // as it came
   if (upstream == nullptr) {
-    detail::deallocate(detail::local, block, bytes, alignment);
+    detail::deallocate(detail::local_heap, block, bytes, alignment);
   } else {
     upstream->deallocate(block, bytes, alignment);
   }

@@ -75,11 +75,11 @@ void reset() noexcept {
 }  // namespace streams
 
 constinit platform::fork_section section;
-constinit std::atomic<platform::mutex*> added[max_added_locks] = {};
+constinit std::atomic<platform::mutex*> added_locks[max_added_locks] = {};
 
 template <class Visit>
-void for_added(Visit visit) noexcept {
-  for (auto& entry : added) {
+void for_each_added_lock(Visit visit) noexcept {
+  for (auto& entry : added_locks) {
     // acquire: the lock is completely constructed.
     if (platform::mutex* const lock = entry.load(std::memory_order_acquire)) visit(*lock);
   }
@@ -87,10 +87,10 @@ void for_added(Visit visit) noexcept {
 
 constinit std::uint32_t forking_thread = 0;  ///< thread number before the fork
 
-void before() noexcept {
+void prepare_fork() noexcept {
   if (section.enter()) {
     streams::lock();
-    for_added([](platform::mutex& lock) { lock.lock_for_fork(); });
+    for_each_added_lock([](platform::mutex& lock) { lock.lock_for_fork(); });
     heaps::heap::visit_lock().lock_for_fork();
     process_heap()->mutex.lock_for_fork();
     registry::lock().lock_for_fork();
@@ -104,7 +104,7 @@ void before() noexcept {
   forking_thread = platform::thread_number();
 }
 
-void after_in_parent() noexcept {
+void finish_fork_in_parent() noexcept {
   if (!section.leave()) return;
   pages::metadata::lock().unlock_after_fork();
   heaps::arrays.lock().unlock_after_fork();
@@ -114,7 +114,7 @@ void after_in_parent() noexcept {
   registry::lock().unlock_after_fork();
   process_heap()->mutex.unlock_after_fork();
   heaps::heap::visit_lock().unlock_after_fork();
-  for_added([](platform::mutex& lock) { lock.unlock_after_fork(); });
+  for_each_added_lock([](platform::mutex& lock) { lock.unlock_after_fork(); });
   streams::unlock();
 }
 
@@ -126,7 +126,7 @@ void reset_locks_without_state() noexcept {
   registry::lock().reset();
 }
 
-void after_in_child() noexcept {
+void finish_fork_in_child() noexcept {
   const std::uint32_t number = platform::thread_number();
   registry::renumber_objects(forking_thread, number);
   if (heaps::heap* const current = own_heap()) {
@@ -140,7 +140,7 @@ void after_in_child() noexcept {
   heaps::spaces::reset_all();
   process_heap()->mutex.reset();
   heaps::heap::visit_lock().reset();
-  for_added([](platform::mutex& lock) { lock.reset(); });
+  for_each_added_lock([](platform::mutex& lock) { lock.reset(); });
   streams::reset();
 }
 
@@ -156,13 +156,13 @@ void open_locks_of_lost_helper() noexcept {
 }
 
 void hold_around_fork(platform::mutex& lock) noexcept {
-  for (auto& entry : added) {
+  for (auto& entry : added_locks) {
     platform::mutex* unlocked = nullptr;
     if (entry.compare_exchange_strong(unlocked, &lock, std::memory_order_release) || unlocked == &lock) return;
   }
   TARN_CHECK(false && "there is room for each lock");
 }
 
-void install_fork_handlers() noexcept { pthread_atfork(before, after_in_parent, after_in_child); }
+void install_fork_handlers() noexcept { pthread_atfork(prepare_fork, finish_fork_in_parent, finish_fork_in_child); }
 
 }  // namespace tarn::threads

@@ -76,10 +76,10 @@ void give(detail::heap_front* front, const void* waited) noexcept {
   if (heaps::class_in(key) == pages::large_mark) {
     owner.deallocate_large(pages::page_map::slab_of(block), self == &owner);
   } else if (self == &owner) {
-    const heaps::owning hold(owner);
+    const heaps::owner_scope hold(owner);
     owner.deallocate(block, heaps::class_in(key));
   } else if (self != nullptr) {
-    const heaps::owning hold(*self);
+    const heaps::owner_scope hold(*self);
     self->deallocate_remote(block, key);
   }
 }
@@ -107,7 +107,7 @@ base::block_record record_of(const heaps::heap& owner, const void* block) noexce
 
 /// Returns the heap's raw block for `bytes`; its start is null without memory.
 extent take(heaps::heap& source, std::size_t bytes, std::size_t alignment) noexcept {
-  const heaps::owning hold(source);
+  const heaps::owner_scope hold(source);
   if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) {
     const detail::size_class index = detail::class_of(bytes, alignment);
     if (index < detail::class_count) {

@@ -22,7 +22,7 @@ void guard_object(heaps::heap& target) noexcept;
 
 /// Returns whether the block at the page map key `key` belongs to a guarded heap.
 inline bool is_guarded(std::uintptr_t key) noexcept {
-  return key != 0 && heaps::owner_in(key)->policy.guarded_object();
+  return key != 0 && heaps::owner_in(key)->policy.is_guarded_object();
 }
 
 /// Returns null without memory. Only the owner may call it.

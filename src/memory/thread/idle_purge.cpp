@@ -21,7 +21,7 @@ namespace {
 
 /// After the system refused a helper, the next attempt waits this long.
 constexpr std::uint64_t pause_after_refusal_ms = 1000;
-/// A fork waits at most this long for the helper to leave the spaces; before_fork says why.
+/// A fork waits at most this long for the helper to leave the spaces; prepare_fork says why.
 constexpr std::uint64_t max_fork_wait_ms = 1000;
 /// An unload waits at most this long for the end of the helper. A signal handler may call exit() where it interrupted
 /// malloc, under a lock for which the helper waits.
@@ -52,8 +52,8 @@ bool is_stopped() noexcept { return stops.load(std::memory_order_seq_cst) != sto
 constinit std::atomic<std::uint32_t> pauses{0};
 constinit std::atomic<bool> has_ended{false};
 /// The process that these variables describe. A child of vfork has another number, and shares them with its parent.
-constinit std::atomic<pid_t> home{0};
-bool is_at_home() noexcept { return home.load(std::memory_order_relaxed) == getpid(); }
+constinit std::atomic<pid_t> home_process{0};
+bool is_home_process() noexcept { return home_process.load(std::memory_order_relaxed) == getpid(); }
 
 /// Becomes true when heap::visit() can be called in this process.
 constinit std::atomic<bool> visits_heaps{false};
@@ -127,7 +127,7 @@ void request() noexcept {
   if (now < next_attempt_ms.load(std::memory_order_relaxed) || is_running.exchange(true, std::memory_order_seq_cst)) {
     return;
   }
-  home.store(getpid(), std::memory_order_relaxed);
+  home_process.store(getpid(), std::memory_order_relaxed);
   stops_at_start = stops.load(std::memory_order_seq_cst);
   const bool is_paused = pauses.load(std::memory_order_seq_cst) != 0 || has_ended.load(std::memory_order_seq_cst);
   if (is_paused || !platform::start_helper(work)) {
@@ -164,7 +164,7 @@ void stop_helper(std::uint32_t max_ms) noexcept {
 // which the helper waits. Such a fork overtakes the helper (platform/helper_locks.hpp), and the child opens the locks
 // that the helper held. The wait is bounded for the case that the handler interrupted a lock which is taken under
 // others.
-void before_fork() noexcept {
+void prepare_fork() noexcept {
   forks.fetch_add(1, std::memory_order_seq_cst);
   if (!is_visiting.load(std::memory_order_seq_cst)) return;
   const bool may_overtake = platform::is_only_thread();
@@ -174,17 +174,17 @@ void before_fork() noexcept {
     platform::sleep_ms(1);
   } while (is_visiting.load(std::memory_order_seq_cst) && platform::now_ms() < last_ms);
 }
-void after_fork_in_parent() noexcept {
+void finish_fork_in_parent() noexcept {
   if (forks.fetch_sub(1, std::memory_order_relaxed) == 1) platform::helper_locks::end_overtaking();
 }
-void after_fork_in_child() noexcept {
+void finish_fork_in_child() noexcept {
   if (is_visiting.load(std::memory_order_relaxed)) open_locks_of_lost_helper();
   platform::helper_locks::reset_after_fork();
   forks.store(0, std::memory_order_relaxed);
   is_visiting.store(false, std::memory_order_relaxed);
   is_running.store(false, std::memory_order_relaxed);
   pauses.store(0, std::memory_order_relaxed);
-  home.store(getpid(), std::memory_order_relaxed);
+  home_process.store(getpid(), std::memory_order_relaxed);
   platform::forget_helper();
 }
 
@@ -196,19 +196,19 @@ void end_idle_purge() noexcept {
 }
 
 pid_t fork_beside_helper(pid_t (*fork)()) noexcept {
-  before_fork();
+  prepare_fork();
   const pid_t child = fork();
   if (child == 0) {
-    after_fork_in_child();
+    finish_fork_in_child();
   } else {
-    after_fork_in_parent();
+    finish_fork_in_parent();
   }
   return child;
 }
 
 bool may_visit() noexcept { return !has_ended.load(std::memory_order_relaxed) && platform::prepare_barriers(); }
 
-helper_pause::helper_pause() noexcept : is_counted_(is_at_home()) {
+helper_pause::helper_pause() noexcept : is_counted_(is_home_process()) {
   if (is_counted_) {
     pauses.fetch_add(1, std::memory_order_seq_cst);
     stop_helper(max_pause_wait_ms);
@@ -230,9 +230,9 @@ void helper_pause::make_final() const noexcept {
 void install_idle_purge() noexcept {
   const base::options& options = base::current_options();
   if (!options.purges_in_background || options.purge_delay_ms == 0) return;
-  home.store(getpid(), std::memory_order_relaxed);
+  home_process.store(getpid(), std::memory_order_relaxed);
   // These handlers are installed after the engine's own, so they run before them, when no lock is held yet.
-  if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0) {
+  if (pthread_atfork(prepare_fork, finish_fork_in_parent, finish_fork_in_child) == 0) {
     pages::space::call_when_retaining(request);
   }
 }

@@ -13,7 +13,7 @@ namespace tarn::detail {
 namespace {
 
 using heaps::heap;
-using heaps::owning;
+using heaps::owner_scope;
 
 // Calls `attempt` on the calling thread's heap, under its lock if it has one, and notes the block if the heap notes
 // call sites.
@@ -22,10 +22,10 @@ void* with_heap(heap_front* front, std::size_t bytes, std::size_t alignment, con
                 Attempt attempt) noexcept {
   heap* const self = threads::ready(front);
   if (self == nullptr) return nullptr;
-  if (self->policy.guarded_object()) [[unlikely]] {
+  if (self->policy.is_guarded_object()) [[unlikely]] {
     return threads::allocate_guarded(*self, bytes, alignment, site);
   }
-  const owning hold(*self);
+  const owner_scope hold(*self);
   void* const block = attempt(*self);
   if (self->sites != nullptr && block != nullptr) [[unlikely]] {
     static_cast<void>(threads::note_site(*self, block, bytes, site));
@@ -89,7 +89,7 @@ namespace {
   if ((key ^ self->address()) != index) {
     self->deallocate_remote(block, key);
   } else {
-    const owning hold(*self);
+    const owner_scope hold(*self);
     if (self->sites != nullptr) [[unlikely]] {
       threads::note_free(*self, block, site);
     }
@@ -144,7 +144,7 @@ namespace {
   }
   auto* const self = static_cast<heap*>(front);
   // Where blocks are guarded, all heaps are closed.
-  if (front == &heaps::nobody || self->policy.closed() || (key ^ self->address()) == index) {
+  if (front == &heaps::no_heap || self->policy.is_closed() || (key ^ self->address()) == index) {
     free_small(front, block, key, expected_class, site);
   } else {
     self->deallocate_remote(block, key);

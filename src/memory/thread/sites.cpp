@@ -74,7 +74,7 @@ bool note_site(heaps::heap& target, const void* block, std::size_t bytes, const 
 }
 
 void correct_noted_site(heaps::heap& target, void* block, std::size_t bytes, const void* site) noexcept {
-  if (target.policy.guarded_object()) {
+  if (target.policy.is_guarded_object()) {
     correct_guarded(target, block, bytes, site);
   } else {
     static_cast<void>(note_site(target, block, bytes, site));

@@ -20,7 +20,7 @@ void correct_noted_site(heaps::heap& target, void* block, std::size_t bytes, con
 /// null.
 inline void correct_site(detail::heap_front* front, void* block, std::size_t bytes, const void* site) noexcept {
   auto* const target = static_cast<heaps::heap*>(front);
-  if (front != &heaps::nobody && target->sites != nullptr && block != nullptr) [[unlikely]] {
+  if (front != &heaps::no_heap && target->sites != nullptr && block != nullptr) [[unlikely]] {
     correct_noted_site(*target, block, bytes, site);
   }
 }

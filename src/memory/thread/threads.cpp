@@ -20,7 +20,7 @@
 #include "platform/threads.hpp"
 
 namespace tarn::detail {
-constinit thread_local heap_front* local = &heaps::nobody;
+constinit thread_local heap_front* local_heap = &heaps::no_heap;
 }
 
 namespace tarn::threads {
@@ -88,7 +88,7 @@ void report_missing_initial(std::size_t bytes) noexcept {
 // later and allocate or free: they find the process's heap, so nothing needs to be registered again.
 void leave(void* value) noexcept {
   auto* const heap = static_cast<heaps::heap*>(value);
-  detail::local = process;
+  detail::local_heap = process;
   heap->retire();
   registry::give_idle(heap);
 }
@@ -152,13 +152,13 @@ bool initialise() noexcept {
 heaps::heap* process_heap() noexcept { return initialise() ? process : nullptr; }
 
 heaps::heap* start() noexcept {
-  if (detail::local != &heaps::nobody) {  // the caller may have read `local` before this thread had a heap
-    return static_cast<heaps::heap*>(detail::local);
+  if (detail::local_heap != &heaps::no_heap) {  // the caller may have read `local_heap` before this thread had a heap
+    return static_cast<heaps::heap*>(detail::local_heap);
   }
   if (!initialise()) return nullptr;
   if (was_unloaded.load(std::memory_order_relaxed)) return process;
-  if (process->policy.exact()) {
-    detail::local = process;  // all threads share one heap, so that every free is checked at once
+  if (process->policy.is_exact()) {
+    detail::local_heap = process;  // all threads share one heap, so that every free is checked at once
     return process;
   }
   heaps::heap* const heap = registry::acquire();
@@ -166,19 +166,19 @@ heaps::heap* start() noexcept {
   const base::options& options = base::current_options();
   heap->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
   {
-    const heaps::owning hold(*heap);
-    if (options.stats != base::stats_mode::off && !heap->policy.counting()) {
+    const heaps::owner_scope hold(*heap);
+    if (options.stats != base::stats_mode::off && !heap->policy.is_counting()) {
       heap->add_trait(heaps::heap_trait::counting);
     }
-    if (options.sample_guards == 1 && !heap->policy.closed()) {
+    if (options.sample_guards == 1 && !heap->policy.is_closed()) {
       heap->add_trait(heaps::heap_trait::guarded);  // the drop-in is asked to sample each call
     }
     // The first thread is the only one of most programs. Only the drop-in's malloc looks up classes in the heap.
     if (has_first_heap.exchange(true, std::memory_order_relaxed) && heaps::marks_blocks) heap->share_blocks();
   }
-  detail::local = heap;  // this precedes the key, because setting it may allocate
+  detail::local_heap = heap;  // this precedes the key, because setting it may allocate
   if (pthread_setspecific(exit_key, heap) != 0) {
-    detail::local = process;
+    detail::local_heap = process;
     heap->retire();
     registry::give_idle(heap);
     return process;

@@ -8,14 +8,15 @@ namespace tarn::threads {
 /// Gives the calling thread a heap if it has none yet. Returns null without memory for it.
 heaps::heap* start() noexcept;
 
-/// Returns the heap behind `front`, which is a value of detail::local; if there is none, the heap that start() returns.
+/// Returns the heap behind `front`, which is a value of detail::local_heap; if there is none, the heap that start()
+/// returns.
 inline heaps::heap* ready(detail::heap_front* front) noexcept {
-  return front != &heaps::nobody ? static_cast<heaps::heap*>(front) : start();
+  return front != &heaps::no_heap ? static_cast<heaps::heap*>(front) : start();
 }
 
 /// Returns a large block from the cache of the heap behind `front`; null if it has none.
 inline void* take_cached_large(detail::heap_front* front, std::size_t bytes) noexcept {
-  return front != &heaps::nobody ? static_cast<heaps::heap*>(front)->take_cached_large(bytes) : nullptr;
+  return front != &heaps::no_heap ? static_cast<heaps::heap*>(front)->take_cached_large(bytes) : nullptr;
 }
 
 /// Returns the heap that any thread may use, under its own lock. Ending threads, threads without a heap, and

@@ -22,7 +22,7 @@ using tarn::api::usable_bytes;
 class blocks : public front_test {
  protected:
   static char* grow(void* block, std::size_t bytes) {
-    return static_cast<char*>(reallocate(tarn::detail::local, block, bytes));
+    return static_cast<char*>(reallocate(tarn::detail::local_heap, block, bytes));
   }
 };
 
@@ -41,7 +41,7 @@ TEST_F(blocks, usable_bytes_are_those_of_the_block) {
 TEST_F(blocks, zeroed_whatever_was_there) {
   for (int round = 0; round < 4; ++round) {
     for (std::size_t bytes = 1; bytes < 50_MiB; bytes += bytes / 2 + 1) {
-      void* const block = allocate_zeroed(tarn::detail::local, 1, bytes);
+      void* const block = allocate_zeroed(tarn::detail::local_heap, 1, bytes);
       ASSERT_NE(block, nullptr);
       ASSERT_TRUE(is_filled(block, bytes, 0)) << bytes;
       std::memset(block, 0xee, usable_bytes("test", block));
@@ -54,10 +54,10 @@ TEST_F(blocks, zeroed_whatever_was_there) {
 }
 
 TEST_F(blocks, a_product_that_overflows_is_refused) {
-  EXPECT_EQ(allocate_zeroed(tarn::detail::local, std::size_t{1} << 33, std::size_t{1} << 33), nullptr);
-  EXPECT_EQ(allocate_zeroed(tarn::detail::local, ~std::size_t{0}, 2), nullptr);
-  EXPECT_EQ(allocate_zeroed(tarn::detail::local, 1, std::size_t{1} << 63), nullptr);
-  give(allocate_zeroed(tarn::detail::local, 0, ~std::size_t{0}));
+  EXPECT_EQ(allocate_zeroed(tarn::detail::local_heap, std::size_t{1} << 33, std::size_t{1} << 33), nullptr);
+  EXPECT_EQ(allocate_zeroed(tarn::detail::local_heap, ~std::size_t{0}, 2), nullptr);
+  EXPECT_EQ(allocate_zeroed(tarn::detail::local_heap, 1, std::size_t{1} << 63), nullptr);
+  give(allocate_zeroed(tarn::detail::local_heap, 0, ~std::size_t{0}));
 }
 
 // Random sizes, often close to each other, are compared with a copy that the C++ library keeps.

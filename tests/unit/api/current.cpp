@@ -71,7 +71,7 @@ TEST_F(current_heap, a_scope_may_be_a_threads_first_act) {
       const scoped_current use(lane);
       tarn::current().deallocate(tarn::current().allocate(100));
     }
-    EXPECT_EQ(tarn::detail::local, &tarn::heaps::nobody);
+    EXPECT_EQ(tarn::detail::local_heap, &tarn::heaps::no_heap);
   });
   EXPECT_EQ(tarn::heaps::registry::count().started, started);
   second_thread.run([&] { tarn::current().deallocate(tarn::current().allocate(100)); });
@@ -182,7 +182,7 @@ TEST_F(current_heap, many_threads_may_ask_for_owners_at_once) {
   for (int round = 0; round < 20; ++round) {
     worker owner;
     void* block = nullptr;
-    owner.run([&] { block = tarn::detail::allocate(tarn::detail::local, 100, 16); });
+    owner.run([&] { block = tarn::detail::allocate(tarn::detail::local_heap, 100, 16); });
     std::vector<heap*> owners(4);
     std::vector<std::thread> threads;
     for (heap*& owner_seen : owners) {

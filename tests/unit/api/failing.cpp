@@ -50,18 +50,18 @@ int scene() {
   checked_blocks own_blocks, others_blocks;
   for (const std::size_t bytes : {16, 64, 1'000, 9'000, 70'000, 200'000, 300'000, 5'000'000, 40'000'000}) {
     for (int round = 0; round < 5; ++round) {
-      count(own_blocks.add(tarn::detail::allocate(tarn::detail::local, bytes, 16), bytes));
+      count(own_blocks.add(tarn::detail::allocate(tarn::detail::local_heap, bytes, 16), bytes));
     }
   }
   for (const std::size_t alignment : {64, 4096, 65'536, 1 << 21}) {
-    count(own_blocks.add(tarn::detail::allocate(tarn::detail::local, 500, alignment), 500));
+    count(own_blocks.add(tarn::detail::allocate(tarn::detail::local_heap, 500, alignment), 500));
   }
-  count(own_blocks.add(tarn::api::allocate_zeroed(tarn::detail::local, 10, 100'000), 1'000'000));
+  count(own_blocks.add(tarn::api::allocate_zeroed(tarn::detail::local_heap, 10, 100'000), 1'000'000));
 
   {  // growing
     char* buffer = nullptr;
     for (std::size_t bytes = 100; bytes < 80'000'000; bytes *= 4) {
-      if (char* const grown = static_cast<char*>(tarn::api::reallocate(tarn::detail::local, buffer, bytes))) {
+      if (char* const grown = static_cast<char*>(tarn::api::reallocate(tarn::detail::local_heap, buffer, bytes))) {
         EXPECT_TRUE(buffer == nullptr || grown[99] == 1);
         buffer = grown;
         std::memset(buffer, 1, 100);
@@ -69,7 +69,7 @@ int scene() {
         ++refused;
       }
     }
-    tarn::detail::deallocate(tarn::detail::local, buffer);
+    tarn::detail::deallocate(tarn::detail::local_heap, buffer);
   }
 
   attempt([&] {  // a heap object, current for a while, freed from here and there
@@ -96,7 +96,7 @@ int scene() {
   std::thread([&] {  // a thread that leaves blocks behind
     for (const std::size_t bytes : {32, 5'000, 400'000}) {
       for (int round = 0; round < 30; ++round) {
-        count(others_blocks.add(tarn::detail::allocate(tarn::detail::local, bytes, 16), bytes));
+        count(others_blocks.add(tarn::detail::allocate(tarn::detail::local_heap, bytes, 16), bytes));
       }
     }
     attempt([&] { count(others_blocks.add(tarn::global().try_allocate(700), 700)); });
@@ -106,9 +106,9 @@ int scene() {
   attempt([&] { others_blocks.free_all(); });  // remote frees, to a heap without a thread
   std::thread([&] {                            // the next thread adopts it
     for (int round = 0; round < 100; ++round) {
-      void* const block = tarn::detail::allocate(tarn::detail::local, 32, 16);
+      void* const block = tarn::detail::allocate(tarn::detail::local_heap, 32, 16);
       count(block != nullptr);
-      tarn::detail::deallocate(tarn::detail::local, block);
+      tarn::detail::deallocate(tarn::detail::local_heap, block);
     }
     tarn::api::trim();
   })

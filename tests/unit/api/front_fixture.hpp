@@ -38,7 +38,7 @@ class front_test : public testing::Test {
  protected:
   void SetUp() override {
     fake::reset();
-    tarn::detail::deallocate(tarn::detail::local, tarn::detail::allocate(tarn::detail::local, 1, 16));
+    tarn::detail::deallocate(tarn::detail::local_heap, tarn::detail::allocate(tarn::detail::local_heap, 1, 16));
     settle();
     ASSERT_EQ(in_use(), 0u);
   }

@@ -364,9 +364,9 @@ TEST_F(heap_object, says_when_it_is_broken) {
   void* const block = lane.allocate(64);
   ASSERT_TRUE(lane.is_valid());
   tarn::heaps::heap& inner = *tarn::heaps::owner_in(tarn::detail::key_of(block));
-  ++inner.classes[3].behind.count;
+  ++inner.classes[3].full_magazines.count;
   EXPECT_FALSE(lane.is_valid());
-  --inner.classes[3].behind.count;
+  --inner.classes[3].full_magazines.count;
   tarn::pages::slab& home = *tarn::pages::page_map::slab_of(block);
   ++home.home->free_units;
   EXPECT_FALSE(lane.is_valid());

@@ -91,7 +91,7 @@ TEST_F(steady, replies_do_not_enter_the_kernel) {
     for (int round = 0; round < rounds; ++round) {
       void* buffer = nullptr;
       for (std::size_t bytes = 64; bytes <= 100'000; bytes += bytes / 4) {
-        buffer = tarn::api::reallocate(tarn::detail::local, buffer, bytes);
+        buffer = tarn::api::reallocate(tarn::detail::local_heap, buffer, bytes);
       }
       give(buffer);
       fake::advance_ms(1);

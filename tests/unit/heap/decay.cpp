@@ -68,13 +68,13 @@ TEST_F(decay_test, an_unused_class_gives_everything_back) {
   heap& tested = make();
   const size_class index = class_of(1'000);
   waves(tested, index, 2'000);
-  ASSERT_GT(tested.classes[index].behind.count, 0u);
+  ASSERT_GT(tested.classes[index].full_magazines.count, 0u);
   ASSERT_NE(tested.classes[index].front, nullptr);
   for (int half_delays = 0; half_delays < 5; ++half_delays) {
     pass(tested, 250);
     EXPECT_TRUE(tested.is_valid());
   }
-  EXPECT_EQ(tested.classes[index].behind.count, 0u);
+  EXPECT_EQ(tested.classes[index].full_magazines.count, 0u);
   EXPECT_EQ(tested.classes[index].front, nullptr);
   EXPECT_TRUE(tested.classes[index].available.empty());
   EXPECT_EQ(tested.statistics().slabs, 1u);  // the slab of the class that ticks
@@ -113,15 +113,15 @@ TEST_F(decay_test, only_what_was_not_needed_goes) {
   pass(tested, 250);
   waves(tested, index, 3'000);
   pass(tested, 250);
-  const std::uint32_t magazines = tested.classes[index].behind.count;
+  const std::uint32_t magazines = tested.classes[index].full_magazines.count;
   ASSERT_GT(magazines, 6u);
   const std::size_t needed = 4 * heaps::batch_of(index);
   for (int round = 0; round < 4; ++round) {
     burst(tested, index, needed);
     pass(tested, 250);
   }
-  EXPECT_LT(tested.classes[index].behind.count, magazines);
-  EXPECT_GE(tested.classes[index].behind.count, 2u);
+  EXPECT_LT(tested.classes[index].full_magazines.count, magazines);
+  EXPECT_GE(tested.classes[index].full_magazines.count, 2u);
 }
 
 TEST_F(decay_test, a_heap_shrinks_again_once_its_waves_are_over) {
@@ -165,7 +165,7 @@ TEST_F(decay_test, flush_all_leaves_no_magazine) {
   tested.flush_all();
   for (const heaps::class_state& state : tested.classes) {
     EXPECT_EQ(state.front, nullptr);
-    EXPECT_EQ(state.behind.first, nullptr);
+    EXPECT_EQ(state.full_magazines.first, nullptr);
     EXPECT_TRUE(state.available.empty());
   }
   EXPECT_EQ(tested.depot_bytes.get(), 0u);

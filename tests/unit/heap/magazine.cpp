@@ -25,8 +25,8 @@ TEST(magazine, holds_as_many_blocks_as_are_worth_it) {
     EXPECT_GE(capacity, 2u);
     EXPECT_LE(capacity, magazine_slots - 1);
     EXPECT_GE(batch_of(index), 1u);
-    EXPECT_EQ(batch_of(index) + kept_of(index), capacity);
-    EXPECT_LT(kept_of(index), capacity);
+    EXPECT_EQ(batch_of(index) + front_count_of(index), capacity);
+    EXPECT_LT(front_count_of(index), capacity);
     if (detail::size_of(index) > std::size_t{16} << 10) {
       EXPECT_LE(capacity, 4u);
     }
@@ -51,7 +51,7 @@ TEST(magazine, its_end_is_seen_in_the_pointer) {
 TEST(magazine, a_shut_one_looks_empty_and_full) {
   EXPECT_TRUE(is_full(shut_top()));
   EXPECT_EQ(shut_top()[-1], nullptr);
-  for (void** top : nobody.top) EXPECT_EQ(top, shut_top());
+  for (void** top : no_heap.top) EXPECT_EQ(top, shut_top());
 }
 
 class stock_test : public testing::Test {
@@ -158,20 +158,20 @@ TEST_F(stock_test, says_null_without_memory) {
 
 TEST(depot, gives_the_last_first_and_knows_the_least) {
   magazine arrays[5] = {};
-  depot behind;
-  for (magazine& array : arrays) behind.push(&array);
-  EXPECT_EQ(behind.count, 5u);
-  EXPECT_EQ(behind.low, 0u);
-  behind.low = behind.count;  // acts as decay does
-  EXPECT_EQ(behind.pop(), &arrays[4]);
-  EXPECT_EQ(behind.pop(), &arrays[3]);
-  EXPECT_EQ(behind.low, 3u);
-  behind.push(&arrays[3]);
-  EXPECT_EQ(behind.low, 3u);
-  EXPECT_EQ(behind.count, 4u);
-  EXPECT_EQ(behind.pop(), &arrays[3]);
+  depot full_magazines;
+  for (magazine& array : arrays) full_magazines.push(&array);
+  EXPECT_EQ(full_magazines.count, 5u);
+  EXPECT_EQ(full_magazines.low, 0u);
+  full_magazines.low = full_magazines.count;  // acts as decay does
+  EXPECT_EQ(full_magazines.pop(), &arrays[4]);
+  EXPECT_EQ(full_magazines.pop(), &arrays[3]);
+  EXPECT_EQ(full_magazines.low, 3u);
+  full_magazines.push(&arrays[3]);
+  EXPECT_EQ(full_magazines.low, 3u);
+  EXPECT_EQ(full_magazines.count, 4u);
+  EXPECT_EQ(full_magazines.pop(), &arrays[3]);
   EXPECT_EQ(arrays[3].next(), nullptr);
-  EXPECT_EQ(behind.low, 3u);
+  EXPECT_EQ(full_magazines.low, 3u);
 }
 
 TEST(inbox, gives_all_that_was_posted) {

@@ -141,17 +141,17 @@ TEST_F(release_test, a_record_in_its_second_life_knows_nothing_of_the_first) {
   first->add_trait(heaps::heap_trait::strict);
   live_blocks live;
   ASSERT_NO_FATAL_FAILURE(fill(*first, live));
-  const heap_statistics past = heaps::registry::past();
+  const heap_statistics past = heaps::registry::ended_statistics();
   first->release();
   heaps::registry::destroy(first);
   space.release_all(0);
-  EXPECT_EQ(heaps::registry::past().allocated_blocks, past.allocated_blocks + live.size());
-  EXPECT_EQ(heaps::registry::past().freed_blocks, past.freed_blocks + live.size());
+  EXPECT_EQ(heaps::registry::ended_statistics().allocated_blocks, past.allocated_blocks + live.size());
+  EXPECT_EQ(heaps::registry::ended_statistics().freed_blocks, past.freed_blocks + live.size());
 
   heap& second = make();
   ASSERT_EQ(&second, first);
   EXPECT_STREQ(second.name, "tested");
-  EXPECT_FALSE(second.policy.closed() || second.policy.strict());
+  EXPECT_FALSE(second.policy.is_closed() || second.policy.is_strict());
   EXPECT_EQ(second.resource, nullptr);
   const heap_statistics now = second.statistics();
   EXPECT_EQ(now.allocated_blocks, 0u);

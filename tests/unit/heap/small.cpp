@@ -267,17 +267,17 @@ TEST_F(heap_test, is_valid_sees_what_is_broken) {
   }
   ASSERT_TRUE(broken.is_valid());
   heaps::class_state& state = broken.classes[index];
-  ASSERT_GE(state.behind.count, 2u);
+  ASSERT_GE(state.full_magazines.count, 2u);
   ASSERT_NE(state.front, nullptr);
 
-  ++state.behind.count;
+  ++state.full_magazines.count;
   EXPECT_FALSE(broken.is_valid());
-  --state.behind.count;
+  --state.full_magazines.count;
 
-  const std::uint32_t low = state.behind.low;
-  state.behind.low = state.behind.count + 1;
+  const std::uint32_t low = state.full_magazines.low;
+  state.full_magazines.low = state.full_magazines.count + 1;
   EXPECT_FALSE(broken.is_valid());
-  state.behind.low = low;
+  state.full_magazines.low = low;
 
   broken.depot_bytes.add(16);
   EXPECT_FALSE(broken.is_valid());

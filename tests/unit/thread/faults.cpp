@@ -57,8 +57,8 @@ TEST_F(faults, a_pointer_that_is_none_of_ours_is_named) {
         reinterpret_cast<void*>(~std::uintptr_t{15}), reinterpret_cast<void*>(std::uintptr_t{1} << 47),
         reinterpret_cast<void*>(0x8000'0000'0000'0010)}) {
     EXPECT_EQ(in_child([=] { give(address); }), foreign(address));
-    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, address, 64, 16); }), foreign(address));
-    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, address, 64, 4096); }), foreign(address));
+    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local_heap, address, 64, 16); }), foreign(address));
+    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local_heap, address, 64, 4096); }), foreign(address));
   }
   std::free(from_libc);
 }
@@ -152,7 +152,7 @@ TEST_F(faults, a_free_with_the_wrong_size_is_named) {
   const auto wrong = [](void* block, std::size_t stated_bytes, std::size_t bytes) {
     // The message has the class that the size falls into.
     EXPECT_EQ(
-        in_child([=] { detail::deallocate(detail::local, block, stated_bytes, 16); }),
+        in_child([=] { detail::deallocate(detail::local_heap, block, stated_bytes, 16); }),
         fault("tarn: free(" + written(block) + ", " + std::to_string(detail::size_of(detail::class_of(stated_bytes))) +
                   "): wrong size: the block has " + std::to_string(bytes) + " bytes",
               "pass the size that was allocated: delete an object by its own type"));
@@ -161,10 +161,10 @@ TEST_F(faults, a_free_with_the_wrong_size_is_named) {
   wrong(small, 65, 64);
   wrong(small, 48, 64);
   wrong(small, 100'000, 64);
-  detail::deallocate(detail::local, small, 60, 16);
+  detail::deallocate(detail::local_heap, small, 60, 16);
   void* const large = take(1_MiB);
   wrong(large, 64, 1_MiB);
-  detail::deallocate(detail::local, large, 1_MiB, 16);
+  detail::deallocate(detail::local_heap, large, 1_MiB, 16);
 }
 
 TEST_F(faults, a_block_of_a_strict_heap_that_is_freed_elsewhere_is_named) {

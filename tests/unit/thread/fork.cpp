@@ -52,7 +52,7 @@ void use_everything_once() {
 TEST(fork, the_child_goes_on_with_its_heap) {
   void* const block = take(64);
   EXPECT_EQ(in_child([=] {
-              auto* const own_heap = static_cast<heaps::heap*>(detail::local);
+              auto* const own_heap = static_cast<heaps::heap*>(detail::local_heap);
               give(block);
               for (std::size_t bytes = 16; bytes < 3'000'000; bytes *= 2) give(take(bytes));
               const bool is_own_heap =
@@ -71,7 +71,7 @@ TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
   second_thread.run([&] {
     for (int round = 0; round < 500; ++round) blocks.push_back(take(64));
     blocks.push_back(take(1'000'000));
-    other_heap = static_cast<heaps::heap*>(detail::local);
+    other_heap = static_cast<heaps::heap*>(detail::local_heap);
   });
   EXPECT_EQ(in_child([&] {
               if (other_heap->state.load() != ownership::occupied) return 1;
@@ -102,15 +102,16 @@ TEST(fork, an_idle_heap_can_be_adopted_in_the_child) {
   void* block = nullptr;
   std::thread([&] { block = take(64); }).join();
   auto* const idle = heaps::owner_in(detail::key_of(block));
-  EXPECT_EQ(
-      in_child([&] {
-        if (idle->state.load() != ownership::idle) return 1;
-        bool is_adopted = false;
-        std::thread([&] { is_adopted = (give(take(64)), static_cast<heaps::heap*>(detail::local)) == idle; }).join();
-        give(block);
-        return is_adopted ? 0 : 2;
-      }),
-      ending{});
+  EXPECT_EQ(in_child([&] {
+              if (idle->state.load() != ownership::idle) return 1;
+              bool is_adopted = false;
+              std::thread([&] {
+                is_adopted = (give(take(64)), static_cast<heaps::heap*>(detail::local_heap)) == idle;
+              }).join();
+              give(block);
+              return is_adopted ? 0 : 2;
+            }),
+            ending{});
   give(block);
 }
 
@@ -187,7 +188,7 @@ TEST(fork, a_fork_by_a_handler_of_a_fork_leaves_the_outer_ones_locks_held) {
     if (child == 0) {
       alarm(20);
       use_everything_once();
-      auto* const own_heap = static_cast<heaps::heap*>(detail::local);
+      auto* const own_heap = static_cast<heaps::heap*>(detail::local_heap);
       _exit(heaps::central().is_valid() && own_heap->owner_thread.load() == platform::thread_number() ? 0 : 1);
     }
     int status = -1;

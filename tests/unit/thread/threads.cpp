@@ -28,7 +28,7 @@ using support::worker;
 namespace fake = platform::fake;
 
 heap* owner(const void* block) { return heaps::owner_in(detail::key_of(block)); }
-heap* current() { return static_cast<heap*>(detail::local); }
+heap* current() { return static_cast<heap*>(detail::local_heap); }
 
 class threads_test : public testing::Test {
  protected:
@@ -58,10 +58,10 @@ TEST_F(threads_test, a_thread_has_no_heap_until_it_needs_one) {
   worker second_thread;
   const auto before = registry::count();
   second_thread.run([] {
-    EXPECT_EQ(detail::local, &heaps::nobody);
+    EXPECT_EQ(detail::local_heap, &heaps::no_heap);
     EXPECT_EQ(threads::own_heap(), nullptr);
     give(nullptr);
-    EXPECT_EQ(detail::local, &heaps::nobody);
+    EXPECT_EQ(detail::local_heap, &heaps::no_heap);
   });
   EXPECT_EQ(registry::count().started, before.started);
   second_thread.run([] {
@@ -80,13 +80,13 @@ TEST_F(threads_test, the_first_call_may_be_any) {
   const std::vector<std::function<void(void*)>> firsts = {
       [](void* block) { give(block), give(take(8)); },
       [](void* block) { give(block), give(take(300'000)); },
-      [](void* block) { detail::deallocate(detail::local, block, 100, 16); },
-      [](void* block) { give(block), give(detail::allocate_any(detail::local, 100, 4096)); },
-      [](void* block) { give(api::reallocate(detail::local, block, 20'000)); },
-      [](void* block) { give(api::reallocate(detail::local, block, 5)); },
-      [](void* block) { give(block), give(api::reallocate(detail::local, nullptr, 100)); },
-      [](void* block) { give(block), give(api::allocate_zeroed(detail::local, 3, 5)); },
-      [](void* block) { give(block), give(api::allocate_zeroed(detail::local, 3, 500'000)); },
+      [](void* block) { detail::deallocate(detail::local_heap, block, 100, 16); },
+      [](void* block) { give(block), give(detail::allocate_any(detail::local_heap, 100, 4096)); },
+      [](void* block) { give(api::reallocate(detail::local_heap, block, 20'000)); },
+      [](void* block) { give(api::reallocate(detail::local_heap, block, 5)); },
+      [](void* block) { give(block), give(api::reallocate(detail::local_heap, nullptr, 100)); },
+      [](void* block) { give(block), give(api::allocate_zeroed(detail::local_heap, 3, 5)); },
+      [](void* block) { give(block), give(api::allocate_zeroed(detail::local_heap, 3, 500'000)); },
   };
   for (std::size_t index = 0; index < firsts.size(); ++index) {
     void* const block = take(100);
@@ -167,11 +167,11 @@ TEST_F(threads_test, thousands_of_threads_need_no_more_than_one) {
 
 TEST_F(threads_test, own_heap_stays_while_another_is_current) {
   heap* const own_heap = current();
-  detail::local = threads::process_heap();
+  detail::local_heap = threads::process_heap();
   EXPECT_EQ(threads::own_heap(), own_heap);
   void* const block = take(64);
   EXPECT_EQ(owner(block), threads::process_heap());
-  detail::local = own_heap;
+  detail::local_heap = own_heap;
   give(block);
   api::trim();  // sends the frees
 }
@@ -187,7 +187,7 @@ TEST_F(threads_test, a_thread_local_destructor_still_has_the_heap) {
   void* last_block = nullptr;
   heap* own_heap = nullptr;
   std::thread([&] {
-    own_heap = static_cast<heap*>((give(take(1)), detail::local));
+    own_heap = static_cast<heap*>((give(take(1)), detail::local_heap));
     static thread_local thread_local_user object;
     object.at_end = [&] {
       EXPECT_EQ(current(), own_heap);
@@ -206,7 +206,7 @@ void run_late(void* block) {  // runs after Tarn's own key: the heap is gone
   EXPECT_EQ(current(), threads::process_heap());
   give(take(40));
   late_block = take(70'000);
-  void* const moved = api::reallocate(detail::local, take(10), 5'000);
+  void* const moved = api::reallocate(detail::local_heap, take(10), 5'000);
   give(moved);
 }
 
@@ -230,9 +230,9 @@ TEST_F(threads_test, a_thread_without_a_heap_shares_the_one_of_the_process) {
     workers.push_back(std::make_unique<worker>());
     workers.back()->run([] { give(take(1)); });
   }
-  detail::local = threads::process_heap();
+  detail::local_heap = threads::process_heap();
   void* const primer = take(64);  // gives that heap blocks of this class
-  detail::local = threads::own_heap();
+  detail::local_heap = threads::own_heap();
   fake::fail_requests_from(1);
   while (pages::metadata::allocate(64, 64) != nullptr) {
   }
@@ -241,7 +241,7 @@ TEST_F(threads_test, a_thread_without_a_heap_shares_the_one_of_the_process) {
     void* const block = take(64);
     ASSERT_NE(block, nullptr);
     EXPECT_EQ(owner(block), threads::process_heap());
-    EXPECT_EQ(detail::local, &heaps::nobody);
+    EXPECT_EQ(detail::local_heap, &heaps::no_heap);
     give(block);
   });
   fake::fail_requests_from(0);
@@ -279,7 +279,7 @@ TEST_F(threads_test, many_threads_share_one_heap) {
   for (int thread = 0; thread < 3; ++thread) {
     busy_threads.emplace_back([thread] {
       give(take(1));
-      detail::local = threads::process_heap();
+      detail::local_heap = threads::process_heap();
       std::vector<unsigned char*> own_blocks;
       for (int round = 0; round < 3'000; ++round) {
         auto* const block = static_cast<unsigned char*>(take(static_cast<std::size_t>(16 + round % 500)));
@@ -292,7 +292,7 @@ TEST_F(threads_test, many_threads_share_one_heap) {
         }
       }
       for (unsigned char* block : own_blocks) give(block);
-      detail::local = threads::own_heap();
+      detail::local_heap = threads::own_heap();
     });
   }
   for (std::thread& thread : busy_threads) thread.join();
