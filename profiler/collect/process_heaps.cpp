@@ -92,7 +92,7 @@ std::vector<heap_facts> process_heaps::read() const {
     facts.address = address;
     if (copy.state.load() == heaps::ownership::occupied) facts.thread = copy.owner_thread.load();
     facts.name.assign(copy.name, ::strnlen(copy.name, sizeof copy.name));
-    facts.counts_calls = copy.policy.counting();
+    facts.counts_calls = copy.policy.is_counting();
     facts.statistics = copy.statistics();
     facts.was_used = facts.statistics.refills != 0 || facts.statistics.peak_footprint_bytes != 0;
     heaps_read.push_back(std::move(facts));

@@ -289,7 +289,7 @@ TEST(stress, nothing_breaks_when_all_happens_at_once) {
   }
   api::trim();
   heaps::registry::for_all([](heaps::heap& heap) {
-    if (!heap.policy.shared()) {
+    if (!heap.policy.is_shared()) {
       EXPECT_TRUE(heap.is_valid()) << heap.number;
     }
   });
