@@ -29,8 +29,8 @@ struct named {
 };
 
 /// Returns the options that would have suited the pool from the start: `first_chunk` holds all blocks that were ever
-/// in use at one time, and `limit` is a quarter more. Other options have their defaults. All are 0 if the pool was
-/// never used. Any thread may call it: it only computes.
+/// in use at one time, and up to 255 more, because the peak is counted by magazines; `limit` is a quarter more. Other
+/// options have their defaults. All are 0 if the pool was never used. Any thread may call it: it only computes.
 pool_options advice_for(const pool_statistics& statistics) noexcept;
 
 /// report({{"nodes", nodes.statistics()}, {"edges", edges.statistics()}}, tarn::report_form::json)

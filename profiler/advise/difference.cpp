@@ -84,15 +84,17 @@ bool is_remedied(const change& change, const offer& offer, double remainder) {
   return after <= (before + left_by(change, offer)) / 2 * std::min(remainder, 1.0);
 }
 
-// Finds the remedy that would leave the present number of allocations; of equal ones the one that was advised first.
+// Finds the remedy that would leave the present number of allocations; of nearly equal ones the one that was advised
+// first, because several remedies leave next to none.
 void find_taken(change& change, double remainder) {
   if (!change.before || !change.before->first) return;
   const double after = change.after ? as_double(change.after->allocations) : 0;
   double nearest = 0;
+  constexpr double min_better = 0.02;  // of the allocations before
   const auto look_at = [&](const offer& offer, std::optional<std::size_t> index) {
     if (!is_remedied(change, offer, remainder)) return;
     const double distance = std::fabs(left_by(change, offer) - after);
-    if (change.is_taken && distance >= nearest) return;
+    if (change.is_taken && distance + min_better * as_double(change.before->allocations) >= nearest) return;
     nearest = distance;
     change.is_taken = true;
     change.taken_instead = index;
@@ -102,18 +104,46 @@ void find_taken(change& change, double remainder) {
     look_at(change.before->others[index], index);
 }
 
-// Returns all locations of both recordings, each with the matching one of the other recording.
-std::vector<change> matched(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
+using sum_pointers = std::vector<const location_sums*>;
+
+// Matches the locations of both sides that `key` gives the same key, and takes them from the lists. With `is_last`, it
+// also takes those that have no match.
+template <class Key>
+void match_by(sum_pointers& before, sum_pointers& after, bool is_last, std::vector<change>& changes, Key key) {
   std::map<function_key, matching> functions;
-  for (const location_sums& sums : before) functions[{sums.function, sums.file}].before.push_back(&sums);
-  for (const location_sums& sums : after) functions[{sums.function, sums.file}].after.push_back(&sums);
-  std::vector<change> changes;
-  for (auto& [key, candidates] : functions) {
+  for (const location_sums* sums : before) functions[key(*sums)].before.push_back(sums);
+  for (const location_sums* sums : after) functions[key(*sums)].after.push_back(sums);
+  before.clear();
+  after.clear();
+  for (auto& [name, candidates] : functions) {
+    if (!is_last && (candidates.before.empty() || candidates.after.empty())) {
+      before.insert(before.end(), candidates.before.begin(), candidates.before.end());
+      after.insert(after.end(), candidates.after.begin(), candidates.after.end());
+      continue;
+    }
     const auto by_line = [](const location_sums* a, const location_sums* b) { return a->line < b->line; };
     std::sort(candidates.before.begin(), candidates.before.end(), by_line);
     std::sort(candidates.after.begin(), candidates.after.end(), by_line);
     match(candidates, changes);
   }
+}
+
+function_key name_key(const location_sums& sums) { return {sums.function, file_name(sums.file)}; }
+
+// Returns all locations of both recordings, each with the matching one of the other recording. The two builds may be of
+// sources in two folders, so the name of a file is enough where its path does not match.
+std::vector<change> matched(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
+  const auto pointers_to = [](const std::vector<location_sums>& list) {
+    sum_pointers pointers;
+    for (const location_sums& sums : list) pointers.push_back(&sums);
+    return pointers;
+  };
+  sum_pointers earlier = pointers_to(before), later = pointers_to(after);
+  std::vector<change> changes;
+  match_by(earlier, later, false, changes, [](const location_sums& sums) {
+    return function_key{sums.function, sums.file};
+  });
+  match_by(earlier, later, true, changes, name_key);
   return changes;
 }
 
@@ -121,7 +151,7 @@ std::vector<change> matched(const std::vector<location_sums>& before, const std:
 double share_in_common(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
   const auto functions_of = [](const std::vector<location_sums>& locations) {
     std::set<function_key> functions;
-    for (const location_sums& sums : locations) functions.emplace(sums.function, sums.file);
+    for (const location_sums& sums : locations) functions.insert(name_key(sums));
     return functions;
   };
   const std::set<function_key> earlier = functions_of(before), later = functions_of(after);

@@ -54,7 +54,8 @@ struct difference {
 };
 
 // Places match if function, file and line are equal, or module and function if there is no line. The remaining places
-// of one function are matched in the order of their lines, because an edit moves lines.
+// of one function are matched in the order of their lines, because an edit moves lines. Of the files the names must be
+// equal, and the folders only where there are several.
 // `only` leaves out the sites of all other categories.
 std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
                                             std::optional<heap_category> category = {});

@@ -18,7 +18,7 @@ enum class exit_code : int {
   io_error = 3,              // a file or a process cannot be read or written, or has the wrong content
   no_memory = 4,             // there is no memory, or a limit on it (ulimit) is too low
   missing = 5,               // a library, a helper program, a terminal or a feature of this system or build is missing
-  undecided = 6,             // tarn gate: no limit is broken, and the samples do not tell whether one is
+  undecided = 6,             // tarn gate: no limit is broken, and the samples do not decide all
   no_compile_commands = 10,  // tarn fix: the build folder has no usable compile_commands.json
   other_build = 11,          // tarn fix: the program is not the recorded build
   newer_source = 12,         // tarn fix: a source is newer than the program or the recording

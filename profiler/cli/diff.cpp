@@ -1,6 +1,7 @@
 // `tarn diff`: shows the changes between two recordings, site by site, with the predicted saving beside the
 // achieved.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
 #include "profiler/findings/heap/own_heap.hpp"
+#include "profiler/findings/heap/replaced.hpp"
 #include "profiler/findings/uses.hpp"
 #include "profiler/launch/calibrate.hpp"
 #include "profiler/report/html/file.hpp"
@@ -506,6 +508,28 @@ void write_difference(json difference, const side& before, const side& after, co
   page.end();
 }
 
+// Fails if the sites of one recording have no names and those of the other one have: they would all count as gone or as
+// new. Most often the change was built in the place of the recorded program.
+void require_names(const side& side, const std::string& path, const format::recording& counterpart) {
+  for (const format::module_facts* module : unreadable_modules(side.analysis.recorded())) {
+    const bool is_in_both =
+        std::any_of(counterpart.modules.begin(), counterpart.modules.end(), [&](const format::module_facts& candidate) {
+          return candidate.path == module->path && candidate.build_id == module->build_id;
+        });
+    const auto is_nameless = [&](const auto& site) { return site.function.empty() && site.file == module->path; };
+    const auto has_nameless = [&](const auto& places) {
+      return std::any_of(places.begin(), places.end(), is_nameless);
+    };
+    if (is_in_both || !(has_nameless(side.sums) || has_nameless(side.locks) || has_nameless(side.calls) ||
+                        has_nameless(side.samples) || has_nameless(side.waits)))
+      continue;
+    fail(exit_code::io_error,
+         "{} cannot be compared, because its functions have no names: {} {} since it was recorded; put the recorded "
+         "build back, or next time record a copy of the program (cp server server.before)",
+         path, module->path, ::access(module->path.c_str(), F_OK) == 0 ? "was replaced" : "is gone");
+  }
+}
+
 void diff(const diff_request& request) {
   if (!request.cpu_seconds.empty() && request.cpu_seconds.size() != 2) {
     fail(exit_code::usage, "--cpu-seconds needs two numbers, such as --cpu-seconds 12.3,10.9");
@@ -520,6 +544,8 @@ void diff(const diff_request& request) {
     before.sums.clear();
     after.sums.clear();
   }
+  require_names(before, request.before, after.analysis.recorded());
+  require_names(after, request.after, before.analysis.recorded());
   const analyse::difference difference = analyse::compare(before.sums, after.sums);
   const memory_difference memory(before, after);
   const std::vector<compared_uses> kinds = compared(before, after);

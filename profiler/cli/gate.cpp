@@ -159,7 +159,7 @@ void print_json(const std::vector<limit_check>& checks, const std::vector<unchec
 void print_verdict(const verdict_counts& counts, const std::string& path) {
   const std::string limits = count_text(counts.limits, "limit");
   if (counts.broken != 0) return fmt::print("Failed: {} breaks {} of {}.\n", path, counts.broken, limits);
-  if (counts.open != 0) return fmt::print("Open: {} does not tell whether {} of {} hold.\n", path, counts.open, limits);
+  if (counts.open != 0) return fmt::print("Open: {} does not decide {} of {}.\n", path, counts.open, limits);
   fmt::print("Passed: {} keeps {}.\n", path, limits);
 }
 
@@ -331,7 +331,7 @@ bool gate(const gate_request& request) {
     const bool is_of_heap = std::any_of(checks.begin(), checks.end(), [](const limit_check& check) {
       return check.is_open() && !analyse::is_of_processor(check.checked.metric);
     });
-    fail(exit_code::undecided, "the samples of {} do not tell whether {} of {} hold; {}", request.path, counts.open,
+    fail(exit_code::undecided, "the samples of {} do not decide {} of {}; {}", request.path, counts.open,
          count_text(counts.limits, "limit"),
          is_of_heap ? "tarn record --full counts everything, and a smaller --sample narrows the ranges"
                     : "a longer run narrows the ranges");

@@ -256,7 +256,7 @@ std::string summary_text(const format::recording& recording, std::uint32_t sourc
   const std::string seen_threads = count < all_threads && !threads.empty()
                                        ? fmt::format("{} of {}", grouped(count), count_text(all_threads, "thread"))
                                        : count_text(count, "thread");
-  return text + fmt::format(" at {} by {}", count_text(sites.size(), "site"), seen_threads);
+  return text + fmt::format(" at {} by {}", count_text(sites.size(), "call stack"), seen_threads);
 }
 
 }  // namespace

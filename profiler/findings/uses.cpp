@@ -120,7 +120,7 @@ use_difference compare(const std::vector<use>& before, const std::vector<use>& a
   use_difference result;
   const auto collect = [&](const std::vector<use>& uses, use& whole, std::optional<use> use_change::*side) {
     for (const use& usage : uses) {
-      std::optional<use>& entry = changes[{usage.operation, usage.function, usage.file}].*side;
+      std::optional<use>& entry = changes[{usage.operation, usage.function, file_name(usage.file)}].*side;
       if (entry) {
         add(*entry, usage);
       } else {

@@ -82,9 +82,9 @@ gain gain_of(const std::vector<double>& plain, const std::vector<double>& patche
     result.outcome = effect::unclear;
   }
   const bool is_loss = result.outcome == effect::loss;
-  result.text =
-      fmt::format("{}, {} interleaved pairs, rank test p = {:.3f}", figures_of(median, *lowest, *highest, is_loss),
-                  plain.size(), is_loss ? loss_probability : gain_probability);
+  const double probability = is_loss ? loss_probability : gain_probability;
+  result.text = fmt::format("{}, {} interleaved pairs, rank test p {}", figures_of(median, *lowest, *highest, is_loss),
+                            plain.size(), probability < 0.001 ? "< 0.001" : fmt::format("= {:.3f}", probability));
   return result;
 }
 

@@ -166,7 +166,7 @@ class Memory(FolderTest):
         result = subprocess.run([PATHS.tarn, "gate", "rec", "--max", "never freed <= 1M", "--max", "peak <= 1G"],
                                 cwd=self.folder, capture_output=True, text=True, timeout=HANG_S, check=False)
         self.assertEqual(result.returncode, 6, result.stdout)
-        self.assertRegex(result.stdout, r"\AOpen: rec does not tell whether 1 of 2 limits hold\.\n"
+        self.assertRegex(result.stdout, r"\AOpen: rec does not decide 1 of 2 limits\.\n"
                                         r"open: never freed: about [\d,]+ bytes \([\d,]+ bytes?–[\d,]+ bytes\), limit")
         self.assertRegex(result.stderr, r"\Atarn: .*--full.*\n\Z")
         limits = json.loads(self.tarn("gate", "rec", "--json", "--max", "never freed <= 1M", code=6))

@@ -125,7 +125,7 @@ class Record(FolderTest):
         self.assertEqual(result.stdout, "")
         self.assertRegex(result.stderr,
                          r"^tarn: recording took [^\n]*\n"
-                         r"tarn: [\d,]+ allocations at [\d,]+ sites by 4 threads, in rec .*: tarn report rec\n$")
+                         r"tarn: [\d,]+ allocations at [\d,]+ call stacks by 4 threads, in rec .*: tarn report rec\n$")
         report = self.report()
         self.assertEqual(report["end"]["status"], 7)
         self.assertEqual(report["program"]["arguments"], [PATHS.sites, str(ROUNDS), "7"])

@@ -419,6 +419,20 @@ class Diff(ReportTest):
         self.tarn("record", "--heap", "-o", other, "--", str(renamed), "1000", "0")
         self.assertNotIn("note: ", self.diff("rec", other))
 
+    def test_a_program_built_in_the_place_of_the_recorded_one_is_refused(self):
+        program = self.folder / "program"
+        shutil.copy(PATHS.sites, program)
+        before, after = str(self.folder / "before"), str(self.folder / "after")
+        self.tarn("record", "--heap", "-o", before, "--", str(program), "1000", "0")
+        shutil.copy(PATHS.growing, program)
+        self.tarn("record", "--heap", "-o", after, "--", str(program))
+        for arguments in (before, after), (after, before), ("--json", before, after):
+            refusal = self.tarn("diff", *arguments, code=3).stderr
+            self.assertEqual(refusal, f"tarn: {before} cannot be compared, because its functions have no names: "
+                                      f"{program} was replaced since it was recorded; put the recorded build back, or "
+                                      "next time record a copy of the program (cp server server.before)\n")
+        self.assertIn("No site changed.", self.diff(before, before))
+
     def test_measured_processor_times_decide_what_was_saved(self):
         self.assertEqual(json.loads(self.diff("--json", "--cpu-seconds", "2,1.5", "rec", "half"))["saved_cpu_ns"],
                          [0.5e9, 0.5e9])

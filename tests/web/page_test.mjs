@@ -29,7 +29,7 @@ const tests = {
     const text = await page.innerText('main');
     for (const phrase of ['Heap', 'Locks', 'System calls', 'about 69 % of CPU', '48–90 %; ', 'What to do first', 'make_0', 'make_1', 'saves about 4 % of CPU (2–5 %)', 'tarn run', 'What to leave alone',
                         '12 of 24 allocation sites have no remedy', 'Worth doing: heap. Taking the first remedy of 12 sites saves about 25 % of CPU (17–33 %).',
-                        'Little to gain: locks. 2 threads together waited', 'Or instead, without a change to the program: tarn run saves about', '4.0 ms', ', and 700 ms waiting on purpose (epoll_wait, sleep), summed over 3 threads']) {
+                        'Little to gain: locks. 2 threads together waited', 'Or instead, without a change to the program: tarn run saves about', '4.0 ms', ', and 700 ms in calls that wait (futex, epoll_wait, sleep), summed over 3 threads']) {
       assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
     }
     assert.equal((await page.$$('.best li')).length, 3);
@@ -261,7 +261,7 @@ const tests = {
     assert.deepEqual((await labels()).filter((label) => label.startsWith('make')).length, 1);
     await page.fill('input[type=search]', '');
     await page.selectOption('select >> nth=0', 'waited');
-    assert.ok((await labels()).some((label) => label.startsWith('all: 12 ms')), 'without what waits on purpose');
+    assert.ok((await labels()).some((label) => label.startsWith('all: 12 ms')), 'without calls that wait');
     await page.selectOption('select >> nth=3', '2');
     assert.ok((await labels()).some((label) => label.startsWith('all: 2.0 ms')), 'of one thread');
     await page.selectOption('select >> nth=3', '');

@@ -24,7 +24,7 @@ export const metrics: Metric[] = [
   {name: 'calls', label: 'System calls: number', table: 'syscalls', format: format_count},
 ];
 
-// Waits on purpose (condition variables, epoll_wait): shown only if their category is selected.
+// Calls that wait (for a lock, an event, a time): shown only if their category is selected.
 export const on_purpose = new Set(['condition', 'waits']);
 
 // The categories in their order in all views, which also selects their colours.

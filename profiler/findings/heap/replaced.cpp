@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "profiler/format/build_id.hpp"
 
@@ -23,7 +22,7 @@ std::string reason_not_to_open(const std::string& path) {
 
 }  // namespace
 
-std::string replaced_text(const format::recording& recording) {
+std::vector<const format::module_facts*> unreadable_modules(const format::recording& recording) {
   std::vector<const format::module_facts*> changed;
   for (const format::module_facts& module : recording.modules) {
     // A name without a slash, such as that of the kernel's own library, is no file, and a recorder that was loaded
@@ -33,6 +32,11 @@ std::string replaced_text(const format::recording& recording) {
       continue;
     changed.push_back(&module);
   }
+  return changed;
+}
+
+std::string replaced_text(const format::recording& recording) {
+  const std::vector<const format::module_facts*> changed = unreadable_modules(recording);
   if (changed.empty()) return {};
   const std::string& path = changed.front()->path;
   if (const std::string reason = reason_not_to_open(path); !reason.empty())

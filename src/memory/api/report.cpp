@@ -1,5 +1,7 @@
 #include <tarn/report.hpp>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "memory/api/statistics_fields.hpp"
 
@@ -126,8 +128,10 @@ std::string written(std::string_view kind, std::span<const named<Statistics>> li
 }  // namespace
 
 pool_options advice_for(const pool_statistics& statistics) noexcept {
-  const std::size_t quarter = statistics.peak_in_use / 4 + (statistics.peak_in_use % 4 != 0 ? 1 : 0);
-  return {.first_chunk = statistics.peak_in_use, .limit = statistics.peak_in_use + quarter};
+  constexpr std::size_t max_error = 255;  // by so much the peak may be too low
+  const std::size_t largest_peak = std::min(statistics.peak_in_use + max_error, statistics.capacity);
+  const std::size_t quarter = largest_peak / 4 + (largest_peak % 4 != 0 ? 1 : 0);
+  return {.first_chunk = largest_peak, .limit = largest_peak + quarter};
 }
 
 std::string report(std::span<const named<heap_statistics>> heaps, report_form form) {

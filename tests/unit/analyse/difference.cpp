@@ -109,6 +109,34 @@ TEST(difference, an_alternative_that_was_applied_is_taken) {
   EXPECT_EQ(untouched.judged()->predicted.remedy, remedy_kind::reserve) << "the first one";
 }
 
+// A hoist leaves a call or two, and the thread's own heap none that malloc sees.
+TEST(difference, of_remedies_that_leave_next_to_nothing_the_first_is_taken) {
+  site_view before = view("f()", 1, 1000);
+  before.offers.push_back({{remedy_kind::hoist, {}, {9000, 21'000}, 999}, {}});
+  before.offers.push_back({{remedy_kind::pooled, {}, {400, 600}, 0}, {}});
+  const change removal = differences_of({before}, {}).changes.at(0);
+  ASSERT_TRUE(removal.is_taken);
+  EXPECT_FALSE(removal.taken_instead);
+  EXPECT_EQ(removal.judged()->predicted.remedy, remedy_kind::hoist);
+}
+
+TEST(difference, builds_of_sources_in_two_folders_match) {
+  const auto view_in = [](const char* file, std::uint64_t blocks) {
+    site_view result = view("f()", 1, blocks);
+    result.stack[0].file = file;
+    return result;
+  };
+  const difference moved = differences_of({view_in("/old/file.cpp", 100)}, {view_in("/new/file.cpp", 40)});
+  ASSERT_EQ(moved.changes.size(), 1U);
+  EXPECT_EQ(moved.changes[0].before->allocations, 100U);
+  EXPECT_EQ(moved.changes[0].after->allocations, 40U);
+  EXPECT_EQ(moved.common_share, 1);
+  const difference same_names = differences_of({view_in("/a/file.cpp", 100), view_in("/b/file.cpp", 70)},
+                                               {view_in("/b/file.cpp", 7), view_in("/a/file.cpp", 100)});
+  ASSERT_EQ(same_names.changes.size(), 1U) << "the folder tells files of one name apart";
+  EXPECT_EQ(same_names.changes[0].before->file, "/b/file.cpp");
+}
+
 TEST(difference, the_largest_is_first) {
   const difference difference = differences_of({view("f()", 1, 10), view("g()", 1, 1000)}, {view("h()", 1, 100)});
   ASSERT_EQ(difference.changes.size(), 3U);

@@ -178,7 +178,7 @@ export function Flame({view}: {view: View}): JSX.Element {
                 options={metrics.filter((metric) => rows_of[metric.table]?.length).map((metric): [string, string] => [metric.name, metric.label])} />
         <Choice label="As" value={state.layout} set={(layout) => change({layout})} options={[['icicle', 'icicle, callers above'], ['flame', 'flames, callers below']]} />
         <Choice label="Category" value={category} set={(kind) => change({category: kind})}
-                options={[['', kinds.some((kind) => on_purpose.has(kind)) ? 'all but waiting on purpose' : 'all'], ...kinds.map((kind): [string, string] => [kind, kind])]} />
+                options={[['', kinds.some((kind) => on_purpose.has(kind)) ? 'all but calls that wait' : 'all'], ...kinds.map((kind): [string, string] => [kind, kind])]} />
         {threads.length > 1 && (
           <Choice label="Thread" value={state.thread} set={(choice) => change({thread: choice})}
                   options={[['', 'all'], ...threads.map((thread, index): [string, string] => [String(index), thread])]} />

@@ -110,7 +110,7 @@ export function Locks({view}: {view: View}): JSX.Element {
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />
         <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.locks.map((lock): [string, string] => [lock, lock])]} />
-        <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} kinds of lock</output>
+        <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} lock sites</output>
       </form>
       <Table label="Locks" rows={rows} columns={columns} sort="waited" state={state} change={change} id={(row) => row.id}
              details={({lock}) => <Lock_details lock={lock} view={view} />} empty_text={all_rows.length ? 'No lock is like that.' : 'No lock was recorded: tarn record --locks.'} />

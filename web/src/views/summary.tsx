@@ -230,7 +230,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           detail={has('lock') ? `${waited > 0 ? `that threads waited, ${view.wait_share(waited)}${summed}. ` : ''}Taken ${format_count(data.totals?.acquisitions)}${format_error(data.totals?.acquisitions_error)} ${data.totals?.acquisitions === 1 ? 'time' : 'times'}${waited > 0 ? `, ${format_count(data.totals?.contended)} of them after a wait` : ''}.` : 'tarn record --locks'} />
         <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})}
           amount={has('system') ? format_duration(in_kernel) : missing_text}
-          detail={has('system') ? `in system calls, ${view.wait_share(in_kernel)}${on_purpose_ns > 0 ? `, and ${format_duration(on_purpose_ns)} waiting on purpose (epoll_wait, sleep)` : ''}${summed}. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
+          detail={has('system') ? `in system calls, ${view.wait_share(in_kernel)}${on_purpose_ns > 0 ? `, and ${format_duration(on_purpose_ns)} in calls that wait (futex, epoll_wait, sleep)` : ''}${summed}. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
       {data.recorder.unrecorded_heaps && <p class="risk">{shown(data.recorder.unrecorded_heaps)}.</p>}
       {own_heap && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}

@@ -9,7 +9,7 @@ const max_rows = 20;
 
 function Actors({threads = [], view}: {threads?: number[]; view: View}): JSX.Element {
   const named = threads.slice(0, 3).map((thread) => view.threads[thread] ?? 'another thread').join(', ');
-  return <strong><bdi>{named}{threads.length > 3 ? ` and ${grouped(threads.length - 3)} more threads` : ''}</bdi></strong>;
+  return <strong><bdi>{named}{threads.length > 3 ? ` and ${plural(threads.length - 3, 'more thread')}` : ''}</bdi></strong>;
 }
 
 function work_text({state, call}: Held_work): string {
