@@ -14,7 +14,7 @@ constexpr std::uint32_t own_machine = AUDIT_ARCH_X86_64;
 constexpr std::uint32_t own_machine = AUDIT_ARCH_AARCH64;
 #endif
 
-std::uint32_t calculated(std::uint16_t code, std::uint32_t a, std::uint32_t operand) noexcept {
+std::uint32_t calculate(std::uint16_t code, std::uint32_t a, std::uint32_t operand) noexcept {
   switch (BPF_OP(code)) {
     case BPF_ADD: return a + operand;
     case BPF_SUB: return a - operand;
@@ -65,7 +65,7 @@ std::uint32_t run(const sock_filter* code, std::size_t count, const seccomp_data
       case BPF_STX:
         if (is_in_memory) memory[now.k] = BPF_CLASS(now.code) == BPF_ST ? a : x;
         break;
-      case BPF_ALU: a = calculated(now.code, a, operand); break;
+      case BPF_ALU: a = calculate(now.code, a, operand); break;
       case BPF_JMP:
         if (BPF_OP(now.code) == BPF_JA) {
           index += now.k;

@@ -16,7 +16,7 @@
 namespace tarn::preload {
 namespace {
 
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
+std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t word) noexcept {
   hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
   return hash ^ hash >> 32;
 }
@@ -27,11 +27,11 @@ std::uint64_t hash_of(const call_facts& facts, const long* arguments, bool paths
   for (std::uint8_t index = 0; index < 6; ++index) {
     if ((facts.query_arguments >> index & 1) == 0) continue;
     if (index != facts.path_at) {
-      hash = mixed(hash, static_cast<std::uint64_t>(arguments[index]));
+      hash = mix_hash(hash, static_cast<std::uint64_t>(arguments[index]));
     } else if (paths_are_readable && arguments[index] != 0) {
       const char* const path = reinterpret_cast<const char*>(arguments[index]);
       for (std::size_t letter = 0; letter < longest_path && path[letter] != '\0'; ++letter) {
-        hash = mixed(hash, static_cast<unsigned char>(path[letter]));
+        hash = mix_hash(hash, static_cast<unsigned char>(path[letter]));
       }
     }
   }

@@ -37,10 +37,10 @@ class sample_timer {
 };
 
 // Returns true when the thread samples this block, and then draws the next distance.
-[[gnu::noinline]] bool is_sample(thread& self, std::size_t bytes, charged charge) noexcept {
+[[gnu::noinline]] bool is_sample(thread& self, std::size_t bytes, cost_state cost) noexcept {
   format::thread_record& counts = self.counts();
   std::int64_t left = counts.until_sample.load(std::memory_order_relaxed);
-  if (charge == charged::no) left -= cost_of(bytes);
+  if (cost == cost_state::pending) left -= cost_of(bytes);
   const bool is_due = left < 0;
   for (; left < 0;) {  // more than one point may lie in a large block
     const std::int64_t distance = self.samples.next();
@@ -93,14 +93,14 @@ allocation_record record_of_block(thread& self, std::uint32_t site, std::size_t 
   return true;
 }
 
-[[gnu::always_inline]] inline void count_allocation(thread& self, const void* block, std::size_t bytes,
-                                                    const caller& caller, charged charge) noexcept {
+[[gnu::always_inline]] inline void add_allocation(thread& self, const void* block, std::size_t bytes,
+                                                  const caller& caller, cost_state cost) noexcept {
   format::thread_record& counts = self.counts();
   if (self.trace.is_due(counts)) [[unlikely]]
     self.trace.begin(counts);
   add(counts.allocations, 1);
   const bool is_sampling = is_sampled();
-  if (is_sampling && !is_sample(self, bytes, charge)) {
+  if (is_sampling && !is_sample(self, bytes, cost)) {
     if (self.trace.is_open()) self.trace.note(format::excerpt_kind::allocate, block, bytes, site_from(self, caller));
     return;
   }
@@ -123,7 +123,7 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
   return is_sampled() ? note_sampled(block, record) : live_blocks::add(block, record);
 }
 
-[[gnu::always_inline]] inline void count_free(thread& self, const allocation_record& record) noexcept {
+[[gnu::always_inline]] inline void add_free(thread& self, const allocation_record& record) noexcept {
   format::cell* const cell = self.cell_of(record.site, record.owner);
   if (cell == nullptr) [[unlikely]]
     return self.count_dropped();
@@ -147,18 +147,18 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
   }
 }
 
-[[gnu::noinline]] void allocated_otherwise(const void* block, std::size_t bytes, const caller& caller,
-                                           charged charge) noexcept {
+[[gnu::noinline]] void count_allocation_slow(const void* block, std::size_t bytes, const caller& caller,
+                                             cost_state cost) noexcept {
   if (is_in_region()) [[unlikely]]
     count_heap_violation(caller);
   if (block == nullptr || !records()) return;
   const sample_timer timer;
   entry guard;
   if (!guard) return;
-  count_allocation(guard.self(), block, bytes, caller, charge);
+  add_allocation(guard.self(), block, bytes, caller, cost);
 }
 
-[[gnu::noinline]] void freed_otherwise(const void* block, const caller& caller) noexcept {
+[[gnu::noinline]] void count_free_slow(const void* block, const caller& caller) noexcept {
   if (block == nullptr || !records()) return;
   const sample_timer timer;
   entry guard;
@@ -169,7 +169,7 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
     guard.self().trace.note_release(block, site_from(guard.self(), caller));
   const allocation_record record = take_record(block);
   if (record.weight != 0) {
-    count_free(guard.self(), record);
+    add_free(guard.self(), record);
   } else if (!is_sampled()) {
     guard.self().count_unknown();
   }
@@ -177,7 +177,7 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
 
 }  // namespace
 
-void allocated(const void* block, std::size_t bytes, const caller& caller, charged charge) noexcept {
+void count_allocation(const void* block, std::size_t bytes, const caller& caller, cost_state cost) noexcept {
   {
     plain_entry guard;
     if (guard && block != nullptr && !guard.self().trace.is_due(guard.self().counts())) [[likely]] {
@@ -189,10 +189,10 @@ void allocated(const void* block, std::size_t bytes, const caller& caller, charg
       return;
     }
   }
-  allocated_otherwise(block, bytes, caller, charge);
+  count_allocation_slow(block, bytes, caller, cost);
 }
 
-void freed(const void* block, const caller& caller) noexcept {
+void count_free(const void* block, const caller& caller) noexcept {
   {
     plain_entry guard;
     if (guard && block != nullptr) [[likely]] {
@@ -201,25 +201,25 @@ void freed(const void* block, const caller& caller) noexcept {
       add(self.counts().frees, 1);
       const allocation_record record = live_blocks::take(block);
       if (record.weight != 0) [[likely]] {
-        count_free(self, record);
+        add_free(self, record);
       } else {
         self.count_unknown();
       }
       return;
     }
   }
-  freed_otherwise(block, caller);
+  count_free_slow(block, caller);
 }
 
-allocation_record before_resize(const void* block) noexcept {
+allocation_record begin_resize(const void* block) noexcept {
   if (!records()) return {};
   const entry guard;
   if (guard) look_through_contents();
   return take_record(block);
 }
 
-void after_resize(const allocation_record& record, const void* block, const void* new_block, std::size_t old_bytes,
-                  std::size_t bytes, const caller& caller, charged charge) noexcept {
+void finish_resize(const allocation_record& record, const void* block, const void* new_block, std::size_t old_bytes,
+                   std::size_t bytes, const caller& caller, cost_state cost) noexcept {
   if (is_in_region()) [[unlikely]]
     count_heap_violation(caller);
   if (!records()) return;
@@ -234,7 +234,7 @@ void after_resize(const allocation_record& record, const void* block, const void
   if (self.trace.is_open()) [[unlikely]]
     self.trace.note(format::excerpt_kind::resize, block, old_bytes, 0);
   if (record.weight != 0) {
-    count_free(self, record);
+    add_free(self, record);
     if (format::cell* const cell = self.cell_of(record.site, record.owner)) {
       count(*cell, counter::reallocs, record.weight);
       if (new_block != block) {
@@ -245,7 +245,7 @@ void after_resize(const allocation_record& record, const void* block, const void
   } else if (!is_sampled()) {
     self.count_unknown();
   }
-  count_allocation(self, new_block, bytes, caller, charge);
+  add_allocation(self, new_block, bytes, caller, cost);
 }
 
 }  // namespace tarn::preload

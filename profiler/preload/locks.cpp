@@ -14,17 +14,17 @@
 
 namespace tarn::preload {
 
-constinit std::atomic<std::uint16_t> waiting[std::size_t{1} << waiting_bits] = {};
+constinit std::atomic<std::uint16_t> waiter_counts[std::size_t{1} << waiter_count_bits] = {};
 
 namespace {
 
 // A table with open addressing. An address is never removed, because a lock that ends is mostly followed by another
-// one at the same address. An entry is written under `adding` and published by its address.
+// one at the same address. An entry is written under `table_lock` and published by its address.
 constexpr std::size_t entry_count = std::size_t{format::max_locks} * 2;
-constinit lock adding;
+constinit lock table_lock;
 constinit std::atomic<lock_entry*> table = nullptr;
 constinit std::size_t used_entries = 0;
-constinit lock_entry others = {};  // shared by the locks beyond the limit
+constinit lock_entry excess_entry = {};  // shared by the locks beyond the limit
 
 // A holder is encoded as its site and thread plus one, so that 0 means that there is none.
 constexpr std::uint64_t no_holder = 0;
@@ -34,10 +34,10 @@ std::size_t home_of(const void* address) noexcept {
 }
 static_assert(std::size_t{1} << (64 - 47) == entry_count);
 
-lock_entry* entries_made() noexcept {
+lock_entry* make_entries() noexcept {
   lock_entry* table_entries = table.load(std::memory_order_acquire);
   if (table_entries != nullptr) return table_entries;
-  const holding guard(adding);
+  const holding guard(table_lock);
   table_entries = table.load(std::memory_order_relaxed);
   if (table_entries == nullptr) table_entries = static_cast<lock_entry*>(map(entry_count * sizeof(lock_entry)));
   table.store(table_entries, std::memory_order_release);  // release: a thread that sees the table sees it empty
@@ -53,7 +53,7 @@ lock_entry& slot_of(lock_entry* table_entries, const void* address) noexcept {
   }
 }
 
-// Gives the lock a number and a record in the region. The caller holds `adding`. Returns 0 when there is no room.
+// Gives the lock a number and a record in the region. The caller holds `table_lock`. Returns 0 when there is no room.
 std::uint32_t note(const void* address, format::lock_type type, std::uint32_t site) noexcept {
   std::uint32_t number = header().locks.load(std::memory_order_relaxed);
   if (number == 0) number = 1;  // 0 is no lock's number
@@ -72,14 +72,14 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
 
 [[gnu::noinline]] lock_entry& begin(lock_entry* table_entries, const void* address, format::lock_type type,
                                     std::uint32_t site) noexcept {
-  const holding guard(adding);
+  const holding guard(table_lock);
   lock_entry& entry = slot_of(table_entries, address);
   const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
   if (!is_new && entry.number.load(std::memory_order_relaxed) != 0) return entry;
-  if (is_new && used_entries >= entry_count / 4 * 3) return others;
+  if (is_new && used_entries >= entry_count / 4 * 3) return excess_entry;
   const bool is_the_same = !is_new && entry.first_site == site && entry.type == type && entry.last_number != 0;
   const std::uint32_t number = is_the_same ? entry.last_number : note(address, type, site);
-  if (number == 0) return others;
+  if (number == 0) return excess_entry;
   entry.last_number = number;
   entry.first_site = site;
   entry.type = type;
@@ -90,7 +90,7 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
 }
 
 lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t site) noexcept {
-  lock_entry* const table_entries = entries_made();
+  lock_entry* const table_entries = make_entries();
   if (table_entries == nullptr) return nullptr;
   lock_entry& entry = slot_of(table_entries, address);
   if (entry.number.load(std::memory_order_relaxed) != 0) [[likely]]
@@ -107,24 +107,25 @@ constinit format::open_use no_use = {};
 // those frames of the current stack that have existed since then. Frames in between have returned and are unknown.
 void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
   if (hold.cell != nullptr) return;
-  std::uintptr_t frames[format::max_frames], lasting[format::max_frames];
+  std::uintptr_t frames[format::max_frames], lasting_frames[format::max_frames];
   stack_reads reads;
   const std::size_t depth = walk(present, self.stack(), frames, reads);
   std::size_t count = 0;
-  lasting[count++] = hold.caller;
-  if (present.stack > hold.stack) lasting[count++] = frames[0];
+  lasting_frames[count++] = hold.caller;
+  if (present.stack > hold.stack) lasting_frames[count++] = frames[0];
   if (reads.count <= stack_reads::limit) {
     std::size_t next = 1;  // the frames in their order, among other words that were read
     for (std::uint32_t index = 0; index < reads.count && next < depth; ++index) {
       if (reads.values[index] != frames[next] && reads.values[index] + 1 != frames[next]) continue;
       const bool has_lasted = present.stack + reads.offsets[index] + sizeof(std::uintptr_t) > hold.stack;
-      if (has_lasted && count < format::max_frames) lasting[count++] = frames[next];
+      if (has_lasted && count < format::max_frames) lasting_frames[count++] = frames[next];
       ++next;
     }
   } else {  // the frames' places are not known
-    for (std::size_t next = 1; next < depth && count < format::max_frames; ++next) lasting[count++] = frames[next];
+    for (std::size_t next = 1; next < depth && count < format::max_frames; ++next)
+      lasting_frames[count++] = frames[next];
   }
-  const std::uint32_t site = site_of(lasting, count);
+  const std::uint32_t site = site_of(lasting_frames, count);
   hold.since = 0;
   hold.use = &no_use;
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
@@ -164,7 +165,7 @@ void count_once(held_lock& hold) noexcept {
 release_log* log_of(lock_entry& entry) noexcept {
   release_log* log = entry.log.load(std::memory_order_acquire);
   if (log != nullptr) return log;
-  const holding guard(adding);
+  const holding guard(table_lock);
   log = entry.log.load(std::memory_order_relaxed);
   if (log == nullptr) log = static_cast<release_log*>(take(sizeof(release_log)));
   entry.log.store(log, std::memory_order_release);  // release: a thread that sees the log sees it empty
@@ -179,7 +180,7 @@ void name_holder(thread& self, held_lock& hold, const caller& present) noexcept 
   count_once(hold);
   const auto site = static_cast<std::uint32_t>(hold.cell->key.load(std::memory_order_relaxed) >> 32);
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
-  if (entry == nullptr || entry == &others) return;
+  if (entry == nullptr || entry == &excess_entry) return;
   const std::uint64_t holder = (std::uint64_t{site} << 32 | self.number()) + 1;
   entry->holder.store(holder, std::memory_order_relaxed);
   if (release_log* const log = log_of(*entry)) log->add(holder, hold.since, clock_ticks());
@@ -192,11 +193,11 @@ void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noex
 }  // namespace
 
 void begin_locks_anew() noexcept {
-  adding.begin_anew();
+  table_lock.begin_anew();
   unmap(table.exchange(nullptr, std::memory_order_relaxed), entry_count * sizeof(lock_entry));
   used_entries = 0;
   lock_samples::begin_anew();
-  for (std::atomic<std::uint16_t>& threads : waiting) threads.store(0, std::memory_order_relaxed);
+  for (std::atomic<std::uint16_t>& threads : waiter_counts) threads.store(0, std::memory_order_relaxed);
 }
 
 acquisition::acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit limit,
@@ -214,12 +215,12 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
   if (cell_ != nullptr) entry_ = entry;
 }
 
-void acquisition::waits() noexcept {
+void acquisition::begin_wait() noexcept {
   if (entry_ == nullptr) return;
   weight_ = 1;  // all waits are recorded
   if (type_ != format::lock_type::condition) {
     // The mark is set before the thread begins to wait, so the holder that releases the lock sees the mark.
-    waiting_for(address_).fetch_add(1, std::memory_order_seq_cst);
+    waiter_count(address_).fetch_add(1, std::memory_order_seq_cst);
     if (header().interval == 0 || lock_samples::has_recorded_all())
       holder_ = entry_->holder.load(std::memory_order_relaxed);
   }
@@ -241,9 +242,9 @@ void acquisition::open_wait(thread& self) noexcept {
   open(self.counts().wait, cell_->key.load(std::memory_order_relaxed), waiting_since_);
 }
 
-void acquisition::wakes() noexcept {
+void acquisition::end_wait() noexcept {
   if (entry_ == nullptr) return;
-  waiting_for(address_).fetch_sub(1, std::memory_order_relaxed);
+  waiter_count(address_).fetch_sub(1, std::memory_order_relaxed);
   if (thread* const self = thread::current()) close(self->counts().wait);
 }
 
@@ -312,12 +313,12 @@ void acquisition::count(format::lock_counter counter) noexcept {
   if (weight_ > 1) add(cell_->value[format::lock_spread], std::uint64_t{weight_} * (weight_ - 1U));
 }
 
-void acquisition::succeeded(bool is_shared) noexcept {
+void acquisition::note_success(bool is_shared) noexcept {
   if (entry_ == nullptr) return;
   entry guard;
   if (!guard) return;
   thread& self = guard.self();
-  if (entry_ != &others) {
+  if (entry_ != &excess_entry) {
     entry_->holder.store((std::uint64_t{site_} << 32 | self.number()) + 1, std::memory_order_relaxed);
   }
   count(format::acquisitions);
@@ -343,7 +344,7 @@ void acquisition::succeeded(bool is_shared) noexcept {
   }
 }
 
-void acquisition::failed() noexcept {
+void acquisition::note_failure() noexcept {
   if (entry_ == nullptr) return;
   entry guard;
   if (!guard) return;
@@ -351,7 +352,7 @@ void acquisition::failed() noexcept {
   if (waiting_since_ != 0) count_wait(guard.self());
 }
 
-void acquisition::waited(bool was_woken) noexcept {
+void acquisition::finish_condition_wait(bool was_woken) noexcept {
   if (entry_ == nullptr) return;
   entry guard;
   if (!guard) return;
@@ -360,12 +361,12 @@ void acquisition::waited(bool was_woken) noexcept {
   count_wait(guard.self());
 }
 
-void releases(const void* lock, const caller& caller) noexcept {
+void note_release(const void* lock, const caller& caller) noexcept {
   entry guard;
   if (!guard) return;
   held_lock* const released = guard.self().locks.find(lock);
   if (released == nullptr) return;
-  if (waiting_for(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
+  if (waiter_count(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
   if (released->cell != nullptr) close(*released->use);
   if (released->since != 0 && released->weight != 0) {
     const std::uint64_t ticks = clock_ticks() - released->since;
@@ -376,7 +377,7 @@ void releases(const void* lock, const caller& caller) noexcept {
   guard.self().locks.remove(released);
 }
 
-void ends(const void* lock) noexcept {
+void note_end(const void* lock) noexcept {
   lock_entry* const table_entries = table.load(std::memory_order_acquire);
   if (table_entries == nullptr) return;
   lock_entry& entry = slot_of(table_entries, lock);
@@ -385,12 +386,12 @@ void ends(const void* lock) noexcept {
 
 condition_wait::condition_wait(const void* condition, const void* mutex, const caller& caller) noexcept
     : waits_(condition, format::lock_type::condition, caller), mutex_(mutex) {
-  waits_.waits();
+  waits_.begin_wait();
   entry guard;
   if (!guard) return;
   held_lock* const lock = guard.self().locks.find(mutex);
   if (lock == nullptr) return;
-  if (waiting_for(mutex).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *lock, caller);
+  if (waiter_count(mutex).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *lock, caller);
   if (lock->cell != nullptr) close(*lock->use);
   if (lock->weight == 0 || lock->since == 0) return;
   add(lock->cell->value[format::held_ticks], (clock_ticks() - lock->since) * lock->weight);
@@ -398,7 +399,7 @@ condition_wait::condition_wait(const void* condition, const void* mutex, const c
 }
 
 void condition_wait::finish(bool was_woken) noexcept {
-  waits_.waited(was_woken);
+  waits_.finish_condition_wait(was_woken);
   entry guard;
   if (!guard) return;
   held_lock* const lock = guard.self().locks.find(mutex_);

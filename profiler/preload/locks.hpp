@@ -16,21 +16,21 @@ namespace tarn::preload {
 void begin_locks_anew() noexcept;
 
 // Counts the threads that wait for locks, by a hash of the lock's address.
-constexpr int waiting_bits = 10;
-extern constinit std::atomic<std::uint16_t> waiting[std::size_t{1} << waiting_bits];  // NOLINT
-inline std::atomic<std::uint16_t>& waiting_for(const void* lock) noexcept {
-  return waiting[reinterpret_cast<std::uintptr_t>(lock) * 0x9e3779b97f4a7c15ULL >> (64 - waiting_bits)];
+constexpr int waiter_count_bits = 10;
+extern constinit std::atomic<std::uint16_t> waiter_counts[std::size_t{1} << waiter_count_bits];  // NOLINT
+inline std::atomic<std::uint16_t>& waiter_count(const void* lock) noexcept {
+  return waiter_counts[reinterpret_cast<std::uintptr_t>(lock) * 0x9e3779b97f4a7c15ULL >> (64 - waiter_count_bits)];
 }
 
 // Returns the calling thread where an acquisition without a wait may go unrecorded, and null elsewhere. The caller then
-// tries the lock, and calls passed() if that succeeds.
-[[gnu::always_inline]] inline thread* passing_thread(const void* lock, const caller& caller) noexcept {
+// tries the lock, and calls push_unrecorded() if that succeeds.
+[[gnu::always_inline]] inline thread* unrecorded_locker(const void* lock, const caller& caller) noexcept {
   thread* const self = sampled_locker;
   const bool is_skipped = self != nullptr && !is_inside() && self->samples_of_locks.skips(lock, caller.address);
   return is_skipped ? self : nullptr;
 }
-[[gnu::always_inline]] inline void passed(thread& self, const void* lock, format::lock_type type, bool is_shared,
-                                          const caller& caller) noexcept {
+[[gnu::always_inline]] inline void push_unrecorded(thread& self, const void* lock, format::lock_type type,
+                                                   bool is_shared, const caller& caller) noexcept {
   held_lock* const hold = self.locks.push();
   if (hold == nullptr) [[unlikely]]
     return;
@@ -45,12 +45,12 @@ inline std::atomic<std::uint16_t>& waiting_for(const void* lock) noexcept {
 }
 // Returns true when the lock that is about to be released was not recorded, and no thread waits for it. The release
 // then needs no further work.
-[[gnu::always_inline]] inline bool releases_unnoticed(const void* lock) noexcept {
+[[gnu::always_inline]] inline bool release_unrecorded(const void* lock) noexcept {
   thread* const self = sampled_locker;
   if (self == nullptr || is_inside() || self->locks.count() == 0) return false;
   const held_lock& newest = self->locks[self->locks.count() - 1];
   // A thread that begins to wait after this check waits only as long as the release takes, and gets no holder.
-  if (newest.address != lock || newest.cell != nullptr || waiting_for(lock).load(std::memory_order_relaxed) != 0)
+  if (newest.address != lock || newest.cell != nullptr || waiter_count(lock).load(std::memory_order_relaxed) != 0)
     return false;
   self->locks.pop();
   return true;
@@ -81,14 +81,14 @@ class acquisition {
               bool is_busy = false) noexcept;
 
   // These note the begin of a wait, and its end with or without success, except for a wait for a condition.
-  void waits() noexcept;
-  void wakes() noexcept;
+  void begin_wait() noexcept;
+  void end_wait() noexcept;
   // Notes that it has the lock; `is_shared` means as one of several readers.
-  void succeeded(bool is_shared) noexcept;
+  void note_success(bool is_shared) noexcept;
   // Notes that it gave up.
-  void failed() noexcept;
+  void note_failure() noexcept;
   // Notes the end of a wait for a condition, which nobody holds; `was_woken` is false after a timeout.
-  void waited(bool was_woken) noexcept;
+  void finish_condition_wait(bool was_woken) noexcept;
 
  private:
   void count(format::lock_counter counter) noexcept;
@@ -109,11 +109,11 @@ class acquisition {
 };
 
 // Notes that the calling thread is about to release the lock.
-void releases(const void* lock, const caller& caller) noexcept;
+void note_release(const void* lock, const caller& caller) noexcept;
 
 // Notes that the lock ends. A lock that begins at its address later is another one, unless it is first used at the
 // same site.
-void ends(const void* lock) noexcept;
+void note_end(const void* lock) noexcept;
 
 // Counts a wait for a condition. The mutex is not held meanwhile.
 class condition_wait {

@@ -44,7 +44,7 @@ constexpr std::uint64_t counts_of_weight = 512;  // until the largest weight dou
 constexpr std::uint32_t first_weight = 16, threads_of_weight = 64;
 constexpr std::uint64_t calls_of_thread = 8;  // that a thread makes which only begins and ends
 // A dispatched call and a window cost this many nanoseconds in a server, twice what they take in a loop: the caches are
-// cold after them. A thread spends at most one nanosecond in 40 of its processor time on them.
+// cold after them. A thread spends at most one nanosecond in 40 of its CPU time on them.
 constexpr std::uint64_t call_ns = 2500, window_ns = 5000, inverse_time_share = 40;
 // While all calls count, the dispatch would take most of the time of a thread that calls often. After the first calls
 // of a process, the calls of such a thread count up to four times towards larger weights.
@@ -159,7 +159,7 @@ void choose_pace() noexcept {
   own_window.opened_at = time;
 }
 
-std::uint64_t decayed(std::uint64_t sum) noexcept { return sum - sum / inverse_decay; }
+std::uint64_t decay(std::uint64_t sum) noexcept { return sum - sum / inverse_decay; }
 
 // Chooses the weight and the length of the next blocks.
 std::uint16_t next_weight() noexcept {
@@ -169,15 +169,15 @@ std::uint16_t next_weight() noexcept {
   const std::uint64_t cost = now.dispatched * call_ns + window_ns;
   const std::uint64_t open_ns = time - now.opened_at;
   if (now.gap != 0) {  // these steps ran without the recorder's cost
-    now.plain_ns = decayed(now.plain_ns) + (now.opened_at - now.closed_at);
-    now.plain_steps = decayed(now.plain_steps) + now.gap;
+    now.plain_ns = decay(now.plain_ns) + (now.opened_at - now.closed_at);
+    now.plain_steps = decay(now.plain_steps) + now.gap;
   } else {
-    now.plain_ns = decayed(now.plain_ns) + plain_part(open_ns, cost);
-    now.plain_steps = decayed(now.plain_steps) + now.steps;
+    now.plain_ns = decay(now.plain_ns) + plain_part(open_ns, cost);
+    now.plain_steps = decay(now.plain_steps) + now.steps;
   }
   now.opened_at = time;
-  now.open_calls = decayed(now.open_calls) + calls;
-  now.open_steps = decayed(now.open_steps) + now.steps;
+  now.open_calls = decay(now.open_calls) + calls;
+  now.open_steps = decay(now.open_steps) + now.steps;
   now.steps = static_cast<std::uint32_t>(
       std::clamp(calls_of_block * now.open_steps / std::max<std::uint64_t>(now.open_calls, 1), min_steps, max_steps));
   const std::uint64_t next_cost = now.steps * now.open_calls * call_ns / now.open_steps + window_ns;

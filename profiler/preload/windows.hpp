@@ -8,7 +8,7 @@
 // as without the recorder.
 //
 // A thread chooses its next W and the length of its blocks from its past alone: W so large that its dispatched calls
-// take a small part of its processor time, or 1 where they do so anyway; the length so that some calls are in a block.
+// take a small part of its CPU time, or 1 where they do so anyway; the length so that some calls are in a block.
 // The first calls of a process all count, fewer of them where its threads call often. With `--full` (no samples of the
 // heap) all calls count, and these functions do nothing.
 //
@@ -50,7 +50,7 @@ struct call_window {
   window_phase phase;
   bool is_dispatched;        // false in phase `unknown`
   bool is_held;              // dispatched in any phase, for a quiet region
-  bool is_new;               // the thread has just begun, so it has used no processor time yet
+  bool is_new;               // the thread has just begun, so it has used no CPU time yet
   std::uint16_t weight;      // of a call in a block, at least 1
   std::uint32_t block;       // numbers the blocks
   std::uint32_t dispatched;  // calls since the block began
@@ -62,7 +62,7 @@ struct call_window {
   random_numbers random;
   std::uint32_t steps;                  // of this block
   std::uint32_t pace;                   // how often a dispatched call counts towards larger weights; 0 is 1
-  std::uint64_t closed_at, opened_at;   // processor time of the thread, in nanoseconds
+  std::uint64_t closed_at, opened_at;   // CPU time of the thread, in nanoseconds
   std::uint64_t plain_ns, plain_steps;  // the time of steps that are not dispatched; decaying sums, as the next two
   std::uint64_t open_calls, open_steps;
   std::uint64_t last_call;  // the cell_key of the last dispatched call

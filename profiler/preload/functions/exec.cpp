@@ -185,16 +185,16 @@ using namespace tarn::preload;
 extern "C" {
 
 TARN_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
-  const continued_recording continued(path, environment);
-  return next_execve()(path, arguments, continued.environment());
+  const continued_recording recording(path, environment);
+  return next_execve()(path, arguments, recording.environment());
 }
 TARN_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
-  const continued_recording continued(file, environment, true);
-  return next_execvpe()(file, arguments, continued.environment());
+  const continued_recording recording(file, environment, true);
+  return next_execvpe()(file, arguments, recording.environment());
 }
 TARN_EXPORT int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
-  const continued_recording continued(arguments[0] != nullptr ? arguments[0] : "", environment);
-  return next_fexecve()(file, arguments, continued.environment());
+  const continued_recording recording(arguments[0] != nullptr ? arguments[0] : "", environment);
+  return next_fexecve()(file, arguments, recording.environment());
 }
 TARN_EXPORT int execv(const char* path, char* const* arguments) noexcept { return execve(path, arguments, ::environ); }
 TARN_EXPORT int execvp(const char* file, char* const* arguments) noexcept {

@@ -28,8 +28,8 @@ namespace {
 extern "C" {
 
 TARN_EXPORT void* malloc(std::size_t bytes) noexcept {
-  if (!passes(bytes)) [[unlikely]] {
-    if (!is_passed_on()) return malloc_counted(bytes, is_charged());
+  if (!count_unsampled(bytes)) [[unlikely]] {
+    if (!is_passed_on()) return malloc_counted(bytes, current_cost_state());
     take_step();
   }
   return next_allocator.malloc(bytes);
@@ -48,20 +48,20 @@ TARN_EXPORT void free(void* block) noexcept {
 TARN_EXPORT void* calloc(std::size_t count, std::size_t element_bytes) noexcept {
   std::size_t bytes;
   if (__builtin_mul_overflow(count, element_bytes, &bytes)) [[unlikely]]
-    return calloc_counted(count, element_bytes, charged::no);
-  if (!passes(bytes) && !is_passed_on()) [[unlikely]]
-    return calloc_counted(count, element_bytes, is_charged());
+    return calloc_counted(count, element_bytes, cost_state::pending);
+  if (!count_unsampled(bytes) && !is_passed_on()) [[unlikely]]
+    return calloc_counted(count, element_bytes, current_cost_state());
   return next_allocator.calloc(count, element_bytes);
 }
 
 TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   // A block that is known, null or early takes the slow path, and so does a size of 0, which frees the block.
   if (own_counts == nullptr || may_have_record(block) || bytes == 0) [[unlikely]] {
-    if (is_early(block) || !is_passed_on()) return realloc_counted(block, bytes, charged::no);
+    if (is_early(block) || !is_passed_on()) return realloc_counted(block, bytes, cost_state::pending);
     return next_allocator.realloc(block, bytes);
   }
-  if (!passes(bytes)) [[unlikely]]
-    return realloc_counted(block, bytes, charged::yes);
+  if (!count_unsampled(bytes)) [[unlikely]]
+    return realloc_counted(block, bytes, cost_state::subtracted);
   add(own_counts->frees, 1);
   return next_allocator.realloc(block, bytes);
 }
@@ -76,20 +76,20 @@ TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t eleme
 }
 
 TARN_EXPORT int posix_memalign(void** to_block, std::size_t alignment, std::size_t bytes) noexcept {
-  if (next_allocator.posix_memalign == nullptr || (!passes(bytes) && !is_passed_on())) [[unlikely]]
-    return posix_memalign_counted(to_block, alignment, bytes, is_charged());
+  if (next_allocator.posix_memalign == nullptr || (!count_unsampled(bytes) && !is_passed_on())) [[unlikely]]
+    return posix_memalign_counted(to_block, alignment, bytes, current_cost_state());
   return next_allocator.posix_memalign(to_block, alignment, bytes);
 }
 
 TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  if (next_allocator.aligned_alloc == nullptr || (!passes(bytes) && !is_passed_on())) [[unlikely]]
-    return aligned_alloc_counted(alignment, bytes, is_charged());
+  if (next_allocator.aligned_alloc == nullptr || (!count_unsampled(bytes) && !is_passed_on())) [[unlikely]]
+    return aligned_alloc_counted(alignment, bytes, current_cost_state());
   return next_allocator.aligned_alloc(alignment, bytes);
 }
 
 TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  if (next_allocator.memalign == nullptr || (!passes(bytes) && !is_passed_on())) [[unlikely]]
-    return memalign_counted(alignment, bytes, is_charged());
+  if (next_allocator.memalign == nullptr || (!count_unsampled(bytes) && !is_passed_on())) [[unlikely]]
+    return memalign_counted(alignment, bytes, current_cost_state());
   return next_allocator.memalign(alignment, bytes);
 }
 

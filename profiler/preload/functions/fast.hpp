@@ -11,14 +11,14 @@
 namespace tarn::preload {
 
 // Each acts as the program's function of that name, which jumps to it, and so sees the program as its caller.
-[[gnu::noinline]] void* malloc_counted(std::size_t bytes, charged charge) noexcept;
+[[gnu::noinline]] void* malloc_counted(std::size_t bytes, cost_state cost) noexcept;
 [[gnu::noinline]] void free_counted(void* block) noexcept;
-[[gnu::noinline]] void* calloc_counted(std::size_t count, std::size_t element_bytes, charged charge) noexcept;
-[[gnu::noinline]] void* realloc_counted(void* block, std::size_t bytes, charged charge) noexcept;
+[[gnu::noinline]] void* calloc_counted(std::size_t count, std::size_t element_bytes, cost_state cost) noexcept;
+[[gnu::noinline]] void* realloc_counted(void* block, std::size_t bytes, cost_state cost) noexcept;
 [[gnu::noinline]] int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t bytes,
-                                             charged charge) noexcept;
-[[gnu::noinline]] void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged charge) noexcept;
-[[gnu::noinline]] void* memalign_counted(std::size_t alignment, std::size_t bytes, charged charge) noexcept;
+                                             cost_state cost) noexcept;
+[[gnu::noinline]] void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, cost_state cost) noexcept;
+[[gnu::noinline]] void* memalign_counted(std::size_t alignment, std::size_t bytes, cost_state cost) noexcept;
 
 // Set by everything that counts on the slow path: malloc, free and the operators. It is thread-local, as another
 // thread may allocate while this one tries an operator out.

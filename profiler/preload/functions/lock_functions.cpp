@@ -47,23 +47,23 @@ template <class Result, class Lock, class Try, class Wait>
   int result = is_busy ? 0 : attempt(lock);
   if (is_busy || Result::is_busy(result)) {
     take_step();  // a wait is a system call, and a lock that is free is none
-    current.waits();
+    current.begin_wait();
     result = wait(lock);
-    current.wakes();
-    if (Result::is_late(result)) current.failed();
+    current.end_wait();
+    if (Result::is_late(result)) current.note_failure();
   }
-  if (Result::is_acquired(result)) current.succeeded(is_shared);
+  if (Result::is_acquired(result)) current.note_success(is_shared);
   return result;
 }
 
 template <class Result, class Lock, class Try, class Wait>
 [[gnu::always_inline]] inline int acquire(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt,
                                           Wait wait, acquisition::wait_limit limit) {
-  thread* const self = passing_thread(lock, caller);
+  thread* const self = unrecorded_locker(lock, caller);
   if (self != nullptr) [[likely]] {
     const int result = is_free_for_sure(lock) ? wait(lock) : attempt(lock);
     if (Result::is_acquired(result)) [[likely]]
-      passed(*self, lock, type, is_shared, caller);
+      push_unrecorded(*self, lock, type, is_shared, caller);
     if (!Result::is_busy(result)) [[likely]]
       return result;
   }
@@ -78,17 +78,17 @@ template <class Result, class Lock, class Try>
 [[gnu::noinline]] int attempt_counted(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt) {
   acquisition current(lock, type, caller);
   const int result = attempt(lock);
-  if (Result::is_busy(result)) current.failed();
-  if (Result::is_acquired(result)) current.succeeded(is_shared);
+  if (Result::is_busy(result)) current.note_failure();
+  if (Result::is_acquired(result)) current.note_success(is_shared);
   return result;
 }
 
 template <class Result, class Lock, class Try>
 [[gnu::always_inline]] inline int attempt_only(Lock* lock, lock_type type, bool is_shared, const caller& caller,
                                                Try attempt) {
-  if (thread* const self = passing_thread(lock, caller)) [[likely]] {
+  if (thread* const self = unrecorded_locker(lock, caller)) [[likely]] {
     const int result = attempt(lock);
-    if (Result::is_acquired(result)) passed(*self, lock, type, is_shared, caller);
+    if (Result::is_acquired(result)) push_unrecorded(*self, lock, type, is_shared, caller);
     return result;
   }
   if (!records(lock_kind)) return attempt(lock);
@@ -96,7 +96,7 @@ template <class Result, class Lock, class Try>
 }
 
 [[gnu::noinline]] void release_counted(const void* lock, const caller& caller) noexcept {
-  if (records(lock_kind)) releases(lock, caller);
+  if (records(lock_kind)) note_release(lock, caller);
 }
 
 template <class Result, class Wait>
@@ -169,15 +169,15 @@ TARN_NEXT_FUNCTION(cnd_destroy)
 #define TARN_UNLOCK(name, type, ...)                                                              \
   TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                  \
     const void* const address = const_cast<const void*>(static_cast<const volatile void*>(lock)); \
-    if (!releases_unnoticed(address)) [[unlikely]]                                                \
+    if (!release_unrecorded(address)) [[unlikely]]                                                \
       release_counted(address, TARN_CALLER());                                                    \
     return next_##name()(lock);                                                                   \
   }
-#define TARN_DESTROY(name, type)                       \
-  TARN_EXPORT int name(type* lock) noexcept {          \
-    const int result = next_##name()(lock);            \
-    if (result == 0 && records(lock_kind)) ends(lock); \
-    return result;                                     \
+#define TARN_DESTROY(name, type)                           \
+  TARN_EXPORT int name(type* lock) noexcept {              \
+    const int result = next_##name()(lock);                \
+    if (result == 0 && records(lock_kind)) note_end(lock); \
+    return result;                                         \
   }
 // NOLINTEND(bugprone-macro-parentheses)
 
@@ -213,7 +213,7 @@ TARN_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
 }
 TARN_UNLOCK(pthread_spin_unlock, pthread_spinlock_t, noexcept)
 TARN_EXPORT int pthread_spin_destroy(pthread_spinlock_t* lock) noexcept {
-  if (records(lock_kind)) ends(const_cast<int*>(lock));
+  if (records(lock_kind)) note_end(const_cast<int*>(lock));
   return next_pthread_spin_destroy()(lock);
 }
 
@@ -222,7 +222,7 @@ TARN_TRY_LOCK(mtx_trylock, mtx_t, mutex, false, c11, )
 TARN_TIMED_LOCK(mtx_timedlock, mtx_trylock, mtx_t, mutex, false, c11, )
 TARN_UNLOCK(mtx_unlock, mtx_t, )
 TARN_EXPORT void mtx_destroy(mtx_t* lock) {
-  if (records(lock_kind)) ends(lock);
+  if (records(lock_kind)) note_end(lock);
   next_mtx_destroy()(lock);
 }
 
@@ -258,7 +258,7 @@ TARN_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* de
                        [&] { return next_cnd_timedwait()(condition, mutex, deadline); });
 }
 TARN_EXPORT void cnd_destroy(cnd_t* condition) {
-  if (records(lock_kind)) ends(condition);
+  if (records(lock_kind)) note_end(condition);
   next_cnd_destroy()(condition);
 }
 

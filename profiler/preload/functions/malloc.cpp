@@ -28,9 +28,9 @@ void* early_or_nothing(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 // Counts a new block whose contents are not specified.
-void allocated_unwritten(void* block, std::size_t bytes, const caller& caller, charged charge) noexcept {
+void count_unwritten_allocation(void* block, std::size_t bytes, const caller& caller, cost_state cost) noexcept {
   mark_unwritten(block, 0, bytes);
-  allocated(block, bytes, caller, charge);
+  count_allocation(block, bytes, caller, cost);
 }
 
 // Moves an early block to the next allocator, or to another early block while that allocator is unknown.
@@ -41,7 +41,7 @@ void* resize_early(const void* block, std::size_t bytes, const caller& caller) n
   if (new_block == nullptr) return nullptr;
   const std::size_t left = early_left(block);
   std::memcpy(new_block, block, bytes < left ? bytes : left);
-  if (allocator != nullptr) allocated(new_block, bytes, caller, charged::no);
+  if (allocator != nullptr) count_allocation(new_block, bytes, caller, cost_state::pending);
   return new_block;
 }
 
@@ -56,14 +56,14 @@ bool is_heap_ignored_now() noexcept {
          !is_in_region();
 }
 
-void* malloc_counted(std::size_t bytes, charged charge) noexcept {
+void* malloc_counted(std::size_t bytes, cost_state cost) noexcept {
   was_called = true;
   const allocator* const allocator = next();
   if (allocator == nullptr) [[unlikely]]
     return early_or_nothing(bytes, alignof(std::max_align_t));
   take_step();
   void* const block = allocator->malloc(bytes);
-  allocated_unwritten(block, bytes, TARN_CALLER(), charge);
+  count_unwritten_allocation(block, bytes, TARN_CALLER(), cost);
   return block;
 }
 
@@ -74,11 +74,11 @@ void free_counted(void* block) noexcept {
   if (allocator == nullptr) return;
   if (is_in_region()) [[unlikely]]
     count_heap_violation(TARN_CALLER());
-  freed(block, TARN_CALLER());
+  count_free(block, TARN_CALLER());
   allocator->free(block);
 }
 
-void* calloc_counted(std::size_t count, std::size_t element_bytes, charged charge) noexcept {
+void* calloc_counted(std::size_t count, std::size_t element_bytes, cost_state cost) noexcept {
   was_called = true;
   std::size_t bytes;
   if (__builtin_mul_overflow(count, element_bytes, &bytes)) return no_memory();
@@ -86,18 +86,18 @@ void* calloc_counted(std::size_t count, std::size_t element_bytes, charged charg
   if (allocator == nullptr) [[unlikely]]
     return early_or_nothing(bytes, alignof(std::max_align_t));  // early memory is zeroed
   void* const block = allocator->calloc(count, element_bytes);
-  allocated(block, bytes, TARN_CALLER(), charge);
+  count_allocation(block, bytes, TARN_CALLER(), cost);
   return block;
 }
 
-void* realloc_counted(void* block, std::size_t bytes, charged charge) noexcept {
+void* realloc_counted(void* block, std::size_t bytes, cost_state cost) noexcept {
   was_called = true;
   if (block == nullptr) {
     const allocator* const allocator = next();
     if (allocator == nullptr) [[unlikely]]
       return early_or_nothing(bytes, alignof(std::max_align_t));
     void* const new_block = allocator->realloc(block, bytes);
-    allocated_unwritten(new_block, bytes, TARN_CALLER(), charge);
+    count_unwritten_allocation(new_block, bytes, TARN_CALLER(), cost);
     return new_block;
   }
   if (is_early(block)) [[unlikely]]
@@ -105,41 +105,41 @@ void* realloc_counted(void* block, std::size_t bytes, charged charge) noexcept {
   const allocator* const allocator = next();
   if (allocator == nullptr) return no_memory();
   if (bytes == 0) {  // the realloc of glibc and of the drop-in frees then
-    freed(block, TARN_CALLER());
+    count_free(block, TARN_CALLER());
     return allocator->realloc(block, bytes);
   }
   const std::size_t old_bytes = allocator->malloc_usable_size == nullptr ? bytes : allocator->malloc_usable_size(block);
-  const allocation_record record = before_resize(block);
+  const allocation_record record = begin_resize(block);
   void* const new_block = allocator->realloc(block, bytes);
   if (record.weight != 0) mark_unwritten(new_block, record.bytes, bytes);
-  after_resize(record, block, new_block, old_bytes, bytes, TARN_CALLER(), charge);
+  finish_resize(record, block, new_block, old_bytes, bytes, TARN_CALLER(), cost);
   return new_block;
 }
 
-int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t bytes, charged charge) noexcept {
+int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t bytes, cost_state cost) noexcept {
   was_called = true;
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->posix_memalign == nullptr) return ENOMEM;
   const int result = allocator->posix_memalign(to_block, alignment, bytes);
-  if (result == 0) allocated_unwritten(*to_block, bytes, TARN_CALLER(), charge);
+  if (result == 0) count_unwritten_allocation(*to_block, bytes, TARN_CALLER(), cost);
   return result;
 }
 
-void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged charge) noexcept {
+void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, cost_state cost) noexcept {
   was_called = true;
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->aligned_alloc == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = allocator->aligned_alloc(alignment, bytes);
-  allocated_unwritten(block, bytes, TARN_CALLER(), charge);
+  count_unwritten_allocation(block, bytes, TARN_CALLER(), cost);
   return block;
 }
 
-void* memalign_counted(std::size_t alignment, std::size_t bytes, charged charge) noexcept {
+void* memalign_counted(std::size_t alignment, std::size_t bytes, cost_state cost) noexcept {
   was_called = true;
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->memalign == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = allocator->memalign(alignment, bytes);
-  allocated_unwritten(block, bytes, TARN_CALLER(), charge);
+  count_unwritten_allocation(block, bytes, TARN_CALLER(), cost);
   return block;
 }
 
@@ -151,7 +151,7 @@ TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->valloc == nullptr) return no_memory();
   void* const block = allocator->valloc(bytes);
-  allocated_unwritten(block, bytes, TARN_CALLER(), charged::no);
+  count_unwritten_allocation(block, bytes, TARN_CALLER(), cost_state::pending);
   return block;
 }
 
@@ -159,7 +159,7 @@ TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->pvalloc == nullptr) return no_memory();
   void* const block = allocator->pvalloc(bytes);
-  allocated_unwritten(block, bytes, TARN_CALLER(), charged::no);
+  count_unwritten_allocation(block, bytes, TARN_CALLER(), cost_state::pending);
   return block;
 }
 

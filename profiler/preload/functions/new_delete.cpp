@@ -79,7 +79,7 @@ void try_out(New& operator_new, Make make, Delete& operator_delete, Drop drop) n
 void find_source(std::atomic<memory_source>& known_source, void* block, std::size_t bytes, std::uint64_t before,
                  const caller& caller) noexcept {
   const bool was_counted = allocations_so_far() != before;
-  if (!was_counted) allocated(block, bytes, caller, charged::no);
+  if (!was_counted) count_allocation(block, bytes, caller, cost_state::pending);
   if (known_counts == nullptr) return;  // nothing is counted here, or not yet
   known_source.store(was_counted ? memory_source::hooked_malloc : memory_source::own_memory, std::memory_order_relaxed);
 }
@@ -91,7 +91,7 @@ bool came_from_malloc(const void* block, std::uint64_t before) noexcept {
 }
 
 void count_delete(const void* block, const caller& caller) noexcept {
-  if (own_counts == nullptr || may_have_record(block)) return freed(block, caller);
+  if (own_counts == nullptr || may_have_record(block)) return count_free(block, caller);
   add(own_counts->frees, 1);
 }
 
@@ -101,30 +101,31 @@ void count_delete(const void* block, const caller& caller) noexcept {
 // Each macro defines one operator from its parameters, its call of the next one, and its stand-in. These are macros,
 // as each operator has to find its caller's registers itself. Where malloc counts, the operator jumps to the next
 // one; otherwise it jumps to the slow path, which then sees the operator's caller.
-#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                             \
-  static constinit next_operator<type> next_##name(symbol);                                                 \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                      \
-  [[gnu::noinline]] static void* name##_counted parameters {                                                \
-    auto* const call = next_##name.find();                                                                  \
-    was_called = true;                                                                                      \
-    if (next_##name.known_source.load(std::memory_order_relaxed) == memory_source::own_memory) {            \
-      const std::uint64_t before = allocations_so_far();                                                    \
-      void* const block = call != nullptr ? call arguments : stand_in;                                      \
-      if (!came_from_malloc(block, before) && !passes(n)) allocated(block, n, TARN_CALLER(), is_charged()); \
-      return block;                                                                                         \
-    }                                                                                                       \
-    const std::uint64_t before = allocations_so_far();                                                      \
-    void* const block = call != nullptr ? call arguments : stand_in;                                        \
-    find_source(next_##name.known_source, block, n, before, TARN_CALLER());                                 \
-    return block;                                                                                           \
-  }                                                                                                         \
-  TARN_EXPORT void* declared {                                                                              \
-    auto* const call = next_##name.current();                                                               \
-    if (call == nullptr ||                                                                                  \
-        (next_##name.known_source.load(std::memory_order_relaxed) != memory_source::hooked_malloc &&        \
-         !is_heap_ignored())) [[unlikely]]                                                                  \
-      return name##_counted arguments;                                                                      \
-    return call arguments;                                                                                  \
+#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                      \
+  static constinit next_operator<type> next_##name(symbol);                                          \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }               \
+  [[gnu::noinline]] static void* name##_counted parameters {                                         \
+    auto* const call = next_##name.find();                                                           \
+    was_called = true;                                                                               \
+    if (next_##name.known_source.load(std::memory_order_relaxed) == memory_source::own_memory) {     \
+      const std::uint64_t before = allocations_so_far();                                             \
+      void* const block = call != nullptr ? call arguments : stand_in;                               \
+      if (!came_from_malloc(block, before) && !count_unsampled(n))                                   \
+        count_allocation(block, n, TARN_CALLER(), current_cost_state());                             \
+      return block;                                                                                  \
+    }                                                                                                \
+    const std::uint64_t before = allocations_so_far();                                               \
+    void* const block = call != nullptr ? call arguments : stand_in;                                 \
+    find_source(next_##name.known_source, block, n, before, TARN_CALLER());                          \
+    return block;                                                                                    \
+  }                                                                                                  \
+  TARN_EXPORT void* declared {                                                                       \
+    auto* const call = next_##name.current();                                                        \
+    if (call == nullptr ||                                                                           \
+        (next_##name.known_source.load(std::memory_order_relaxed) != memory_source::hooked_malloc && \
+         !is_heap_ignored())) [[unlikely]]                                                           \
+      return name##_counted arguments;                                                               \
+    return call arguments;                                                                           \
   }
 #define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                                             \
   static constinit next_operator<type> next_##name(symbol);                                                          \

@@ -34,7 +34,7 @@ class lock_samples {
   std::uint16_t take_weight(const void* lock, std::uintptr_t caller, std::uint64_t now) noexcept {
     const std::uint16_t weight = add_pair(pair_of(lock, caller)) ? 1 : weight_;
     if (remaining_acquisitions_ < 0) {
-      recorded.fetch_add(1, std::memory_order_relaxed);
+      recorded_count.fetch_add(1, std::memory_order_relaxed);
       draw(next_weight(now));
     }
     return weight;
@@ -43,9 +43,9 @@ class lock_samples {
   void skip_many() noexcept { remaining_acquisitions_ = 1 << 30; }
 
   // Returns true while every acquisition of the process has been recorded.
-  static bool has_recorded_all() noexcept { return recorded.load(std::memory_order_relaxed) < full_counts; }
+  static bool has_recorded_all() noexcept { return recorded_count.load(std::memory_order_relaxed) < full_counts; }
   // Begins anew in a child of fork.
-  static void begin_anew() noexcept { recorded.store(0, std::memory_order_relaxed); }
+  static void begin_anew() noexcept { recorded_count.store(0, std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t max_weight = 128;
@@ -82,7 +82,7 @@ class lock_samples {
     return false;
   }
   static std::uint16_t largest_weight() noexcept {
-    return growing_weight(recorded.load(std::memory_order_relaxed), max_weight, 1024);
+    return growing_weight(recorded_count.load(std::memory_order_relaxed), max_weight, 1024);
   }
   // Chooses the weight by the mean time between the acquisitions so far, of which the last ones count most.
   std::uint16_t next_weight(std::uint64_t now) noexcept {
@@ -99,7 +99,7 @@ class lock_samples {
     remaining_acquisitions_ = static_cast<std::int32_t>(skipped_acquisitions_);
   }
 
-  static inline constinit std::atomic<std::uint64_t> recorded = 0;  // by all threads, without those that waited
+  static inline constinit std::atomic<std::uint64_t> recorded_count = 0;  // by all threads, without those that waited
 
   std::int32_t remaining_acquisitions_ = 0;  // acquisitions until the next one that is recorded
   std::uint16_t weight_ = 0;
