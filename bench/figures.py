@@ -82,7 +82,7 @@ def lines_of_rows(rows, names):
     for name, title in names:
         row = by_name[name]
         values = {column: row.results[column].value for column in COLUMNS}
-        yield line(title, values, f"{summary.ratio_to_best(row):.2f}")
+        yield line(f"{title}, ns", values, f"{summary.ratio_to_best(row):.2f}")
 
 
 def lines_of_means(rows):
@@ -93,11 +93,11 @@ def lines_of_means(rows):
         means = {"glibc": 1.0} | summary.means_over_glibc(rows, COLUMNS, ratio)
         best = min(means.values())
         cells = [f"**{means[name]:.2f}**" if means[name] == best else f"{means[name]:.2f}" for name in COLUMNS]
-        yield f"| {title}: geometric mean of {row_count} rows, glibc = 1 | {' | '.join(cells)} | |"
+        yield f"| {title} over glibc's: geometric mean of {row_count} rows | {' | '.join(cells)} | |"
 
 
 def header():
-    return [f"| ns through malloc | {' | '.join(COLUMNS[:-1])} | **Tarn** | Tarn / best peer |",
+    return [f"| through malloc | {' | '.join(COLUMNS[:-1])} | **Tarn** | Tarn / best peer |",
             f"|---|{'--:|' * (len(COLUMNS) + 1)}"]
 
 

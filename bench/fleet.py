@@ -20,7 +20,7 @@ ROWS = 25_000  # of a recording
 
 
 def measured(command):
-    """The seconds, the processor time and the peak memory in MiB of a command."""
+    """The seconds, the CPU time and the peak memory in MiB of a command."""
     started = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)

@@ -23,10 +23,10 @@ inline std::int64_t ns_of(clockid_t clock) noexcept {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// Returns the processor time of all threads so far: the wall time on an otherwise idle machine.
+/// Returns the CPU time of all threads so far: the wall time on an otherwise idle machine.
 inline std::int64_t processor_ns() noexcept { return ns_of(CLOCK_PROCESS_CPUTIME_ID); }
 
-/// Returns the processor time of the calling thread so far.
+/// Returns the CPU time of the calling thread so far.
 inline std::int64_t thread_ns() noexcept { return ns_of(CLOCK_THREAD_CPUTIME_ID); }
 
 /// Reads a small file of /proc whole.

@@ -40,7 +40,7 @@ def parse(arguments):
     parser.add_argument("--rounds", type=positive, help=f"default {FULL[0]}")
     parser.add_argument("--ms", type=positive, help=f"work of one measurement under glibc, default {FULL[1]}")
     parser.add_argument("--busy", action="store_true",
-                        help="on a machine that does other work, too: the least processor time instead of the median "
+                        help="on a machine that does other work, too: the least CPU time instead of the median "
                              "of the wall time")
     parser.add_argument("--patient", type=positive, default=0, metavar="SECONDS",
                         help="repeat measurements that other work disturbed, for so many seconds in all")
@@ -84,7 +84,7 @@ def check(columns, is_chosen):
 
 
 def as_json(facts, rounds, rows, checksums):
-    statistic = "least processor time" if measure.Samples.is_busy else "median wall time"
+    statistic = "least CPU time" if measure.Samples.is_busy else "median wall time"
     return {"machine": facts, "rounds": rounds, "statistic": statistic, "rows": [
         {"row": row.name, "threads": row.threads, "units": row.units, "repetitions": row.repetitions,
          "baseline": row.baseline, "checksum": checksums[row.name],

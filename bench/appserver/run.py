@@ -2,7 +2,7 @@
 """The server of examples/appserver under wrk, on loopback: run.py --build BUILD [options].
 
 All servers run all the time and are asked in turn, round by round; ratios are of one round, as both then meet the same
-machine. Processor time is the server's own, from the kernel's scheduler."""
+machine. CPU time is the server's own, from the kernel's scheduler."""
 
 import argparse
 import contextlib

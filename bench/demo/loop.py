@@ -67,7 +67,7 @@ class Loop:
         self.ways = ways(tarn, folder)
 
     def measure(self, key):
-        """One run of the server under load: requests per second, and its processor time for each request."""
+        """One run of the server under load: requests per second, and its CPU time for each request."""
         way, port = self.ways[key], free_port()
         config = os.path.join(self.folder, "appserver.toml")
         command = [*way.before, self.server, "--config", config, "--port", str(port), "--workers", "2", *way.server]
@@ -146,7 +146,7 @@ class Loop:
         self.server = plain
 
     def print_table(self, figures):
-        print(f"\n   {'':<24}{'requests/s':>12}{'processor time each':>22}{'':>4}")
+        print(f"\n   {'':<24}{'requests/s':>12}{'CPU time each':>22}{'':>4}")
         base = spent_us(figures, "plain")
         for key in figures:
             rate, cpu = median(run["rate"] for run in figures[key]), spent_us(figures, key)

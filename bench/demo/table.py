@@ -86,7 +86,7 @@ def summary(results):
             continue
         lines.append(f"{name:<{NAME_WIDTH}}" + "".join(f"{means[kind]:>{CELL_WIDTH - 1}.2f}x"
                                                        for kind in ("speed", "cpu", "memory")))
-    lines.append("speed: of the throughputs and times, more is better; cpu: likewise, of the processor time; "
+    lines.append("speed: of the throughputs and times, more is better; cpu: likewise, of the CPU time; "
                  "memory: peak, less is better.")
     return "\n".join(lines)
 

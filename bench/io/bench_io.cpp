@@ -2,7 +2,7 @@
 //   bench-io [--rounds N] [--text BYTES] [--form TEXT] [--check] [GROUP...]
 //   groups: count pipe lines log memo batch kills
 // --form: only forms whose name has the text, for strace -f -c.
-// In each round every form of a group runs once. The figure is the least processor time of the rounds, which keeps
+// In each round every form of a group runs once. The figure is the least CPU time of the rounds, which keeps
 // other work on the machine out of it. Next to it are the median, and the read and write calls of one run (except
 // those of io_uring, which only strace -f -c counts). A round of two threads counts only if both had a processor all
 // the time. Forms that have a result must all have the same one.

@@ -1,4 +1,4 @@
-// The parts that all groups share: the amounts, the folder, and the measurement of processor time.
+// The parts that all groups share: the amounts, the folder, and the measurement of CPU time.
 #pragma once
 
 #include <unistd.h>
@@ -94,7 +94,7 @@ inline void settle(unsigned thread) {
 }
 
 /// Runs `body(thread)` in `threads` threads at once and returns the mean of their times. The run is fair if each had
-/// a processor all the time: then its wall time hardly exceeds its processor time.
+/// a processor all the time: then its wall time hardly exceeds its CPU time.
 template <class Body>
 outcome timed_threads(unsigned threads, Body body, double units) {
   std::atomic<unsigned> ready{0};

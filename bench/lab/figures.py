@@ -23,7 +23,7 @@ LINES = [
     ("count-a", "a call for each byte over stdio", "threads", "read, a byte each", "fgetc", "ns", "12", "tarn reader"),
     ("categories", "a mutex round each object over categories, 1 to 16 threads", "threads", "a mutex each",
      "categories", "ns", "–", None),
-    ("appserver", "a server's processor time on glibc over that with arenas", "rows", "glibc", "tarn, arenas", "ns",
+    ("appserver", "a server's CPU time on glibc over that with arenas", "rows", "glibc", "tarn, arenas", "ns",
      "–", "tarn, arenas"),
     ("growth", "glibc over the drop-in, 1,000 to 4,000,000 live blocks", "live", "glibc", "tarn drop-in", "ns", "–",
      "tarn drop-in"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Do predictions hold? Programs of bench-predictions are recorded as they are, and what `tarn report` predicts of their
-dearest sites is held against what the remedy gains, in processor time without a recorder.
+dearest sites is held against what the remedy gains, in CPU time without a recorder.
 
     predictions.py --build DIR [--rounds N] [--json FILE] [--only NAME]   the table
     predictions.py --build DIR --check                                    small: both forms do the same, sites are found

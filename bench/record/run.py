@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What recording costs: run.py --build BUILD [options]; ./dev bench record builds all that it needs.
 
-Each program runs plain and under each recorder in turn, round by round. A ratio is of the processor time of one round,
+Each program runs plain and under each recorder in turn, round by round. A ratio is of the CPU time of one round,
 the recorder's own processes in it, over the plain run beside it; medians of all rounds are shown, with their quartiles.
 Beside the default command stands its goal: ≤ where it is met, ! where it is not."""
 
@@ -121,7 +121,7 @@ def preprocessed(folder):
 
 
 class Server:
-    """A server on loopback, and a fixed number of requests to it; processor time is the server's alone."""
+    """A server on loopback, and a fixed number of requests to it; CPU time is the server's alone."""
 
     def __init__(self):
         self.port = process.free_port()
@@ -358,7 +358,7 @@ def main():
                 lines += [line(program, figures, name) for name in figures]
     missing = sorted({recorder for program in chosen_programs for recorder in program.recorders} - started.keys())
     print(f"{machine.name()}, load {os.getloadavg()[0]:.1f}\n")
-    columns = ["program, under", "processor time", "goal", "quartiles", "", "memory", "files", "says it took"]
+    columns = ["program, under", "CPU time", "goal", "quartiles", "", "memory", "files", "says it took"]
     print(text.lay_out(columns, lines))
     if missing:
         print(f"\nNot installed, left out: {', '.join(missing)}.")

@@ -26,7 +26,7 @@ class Row:
 
 @dataclass
 class Samples:
-    is_busy = False  # for all samples of a run: the least processor time stands for them
+    is_busy = False  # for all samples of a run: the least CPU time stands for them
 
     ns: list = field(default_factory=list)
     processor_ns: list = field(default_factory=list)

@@ -53,7 +53,7 @@ def instructions(columns, nothing, row="pair-64"):
 # --- Goals --------------------------------------------------------------------------------------------------------
 
 def goals(rows, columns, instructions=None):
-    """Each goal that the measured rows can decide. counted: instructions of a pair by column. The least processor time
+    """Each goal that the measured rows can decide. counted: instructions of a pair by column. The least CPU time
     of threads that share something is that of a round in which they did not meet: it decides nothing."""
     if Samples.is_busy:
         rows = [row for row in rows if row.threads == 1]

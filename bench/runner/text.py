@@ -93,7 +93,7 @@ def means_table(rows, columns):
 def report(rows, columns, machine, rounds, is_busy):
     """The whole report. columns: names of the malloc form."""
     parts = ["\n".join(f"{key}: {value}" for key, value in machine.items()),
-             f"{'Least processor time' if is_busy else 'Medians'} of {rounds} interleaved rounds; "
+             f"{'Least CPU time' if is_busy else 'Medians'} of {rounds} interleaved rounds; "
              f"spread: the widest interquartile range over the median (~ above {100 * NOISY:.0f} %); "
              "! tarn is more than 1.1 times the best other.",
              malloc_table(rows, columns), handoff_table(rows, columns), inline_table(rows),

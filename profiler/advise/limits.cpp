@@ -113,7 +113,7 @@ figure_range range_of(const limit& limit, double value, const location_sums& sam
   return {value, value};
 }
 
-// Returns the processor time or the share of it that the limit is about.
+// Returns the CPU time or the share of it that the limit is about.
 figure_range processor_range(const limit& limit, const totals& whole) {
   figure_range share{1, 1};
   if (!limit.function.empty() || !limit.file.empty()) {

@@ -27,7 +27,7 @@ namespace tarn::analyse {
 //   never freed at function load <= 64 KiB
 //   growth <= 10k: bytes per second, at the sites that grow to the end of the run
 //   cpu time <= 2 ms per request
-//   cpu share at function parse <= 20 %: of the processor time, in it and in what it calls
+//   cpu share at function parse <= 20 %: of the CPU time, in it and in what it calls
 struct limit {
   enum class metric_kind {
     allocations,
@@ -40,7 +40,7 @@ struct limit {
     never_freed,  // the same, of a program that has ended
     growth,
     cpu_time,   // seconds
-    cpu_share,  // of the processor time, at one place
+    cpu_share,  // of the CPU time, at one place
     share,
     lock_waits,
     system_calls,
@@ -68,7 +68,7 @@ limit limit_of(std::string_view expression);
 
 // Values of the whole program.
 struct totals {
-  double heap_share = 0;  // the heap's share of the processor time: the low end of its range, so that
+  double heap_share = 0;  // the heap's share of the CPU time: the low end of its range, so that
                           // only a certain excess is a breach
   double lock_waits = 0;  // the sum over all threads, as a share of the run time; above 1 if several waited at once
   double system_calls = 0;

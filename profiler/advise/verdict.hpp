@@ -13,7 +13,7 @@ enum class judged_source { heap, locks, calls };
 const char* name(judged_source source);
 
 enum class judgement {
-  worth_doing,  // at least 1 % of the processor time, or of the run's time for locks; or that time is unknown
+  worth_doing,  // at least 1 % of the CPU time, or of the run's time for locks; or that time is unknown
   unpredicted,  // has remedies whose savings are unknown
   little,       // less than that
 };
@@ -24,7 +24,7 @@ struct verdict {
   judged_source source = judged_source::heap;
   judgement judged = judgement::unpredicted;
   std::size_t remedies = 0;     // sites, groups of locks or calls whose remedies are counted here
-  range saved_ns;               // processor time, of heap and calls
+  range saved_ns;               // CPU time, of heap and calls
   bool is_at_least = false;     // the remedies also save work that no recording shows
   std::uint64_t waited_ns = 0;  // by all threads for the locks that have a remedy
   std::size_t waiters = 0;      // threads that waited for them

@@ -38,7 +38,7 @@ class process_recording {
   // Begins a further file, for the events from now on; replaces a file of that name. Throws std::system_error when it
   // cannot be made.
   void begin_next(const std::string& path);
-  // Replaces the file of a process that runs already. Its earlier events and processor time do not count.
+  // Replaces the file of a process that runs already. Its earlier events and CPU time do not count.
   void begin_late(const std::string& path, const format::program_facts& facts);
   bool has_begun() const { return !path_.empty(); }
 

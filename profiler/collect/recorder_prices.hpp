@@ -22,7 +22,7 @@ class recorder_prices {
   // same sources has measured them within a day. Otherwise runs a small program twice, plain and recorded, for some
   // tens of milliseconds. Returns zeroes where that cannot be done.
   const prices& get();
-  // Returns the processor time that this process has taken, and those that measured the prices.
+  // Returns the CPU time that this process has taken, and those that measured the prices.
   std::uint64_t collector_us() const;
 
  private:

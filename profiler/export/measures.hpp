@@ -64,7 +64,7 @@ constexpr std::array<measure_info, measure_count> measures = {{
     {"call_errors", unit::count, "System calls that failed"},
     {"call_bytes", unit::bytes, "Bytes that system calls moved"},
     {"call_time", unit::nanoseconds, "Time in system calls"},
-    {"cpu_time", unit::nanoseconds, "Processor time"},
+    {"cpu_time", unit::nanoseconds, "CPU time"},
     {"wait_time", unit::nanoseconds, "Time waited"},
 }};
 

@@ -1,4 +1,4 @@
-// Compares the locks, system calls, processor time and waits of two recordings of one program, function by function.
+// Compares the locks, system calls, CPU time and waits of two recordings of one program, function by function.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct use {
   std::string function, file;     // without arguments; the module if it has no file. That of a sample is the innermost
                                   // function, all others are the first outside the C library
   std::uint64_t count = 0;        // acquisitions, calls; 0 for samples and waits
-  std::uint64_t nanoseconds = 0;  // waiting time, time in the kernel, processor time
+  std::uint64_t nanoseconds = 0;  // waiting time, time in the kernel, CPU time
   double deviation = 0;           // standard deviation of `count`, if that is an estimate
   double time_deviation = 0;      // the same of `nanoseconds`
 };

@@ -17,7 +17,7 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-// Returns the processor time of the patched program as a share saved, or as a loss. The ratios are patched to plain.
+// Returns the CPU time of the patched program as a share saved, or as a loss. The ratios are patched to plain.
 std::string figures_of(double median, double lowest, double highest, bool is_loss) {
   if (!is_loss)
     return fmt::format("median {:.1f} % of CPU time saved (pairs: {:.1f} to {:.1f} %)", (1 - median) * 100,

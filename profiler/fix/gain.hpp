@@ -1,4 +1,4 @@
-// Judges from the processor times of interleaved runs whether a patch saves more than noise.
+// Judges from the CPU times of interleaved runs whether a patch saves more than noise.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace tarn::fix {
 // are: the Mann-Whitney rank test, exact, one-sided. Equal values count half.
 double rank_test(const std::vector<double>& plain, const std::vector<double>& patched);
 
-// The effect of a patch on the processor time.
+// The effect of a patch on the CPU time.
 enum class effect {
   gain,         // shown by the rank test
   loss,         // shown likewise
@@ -27,7 +27,7 @@ struct gain {
   double saved_share = 0;  // 1 minus the median of the ratios of patched to plain, run by run
   std::string text;        // the figures and the test, in one line
 };
-// `predicted_share` is the share of processor time that should be saved.
+// `predicted_share` is the share of CPU time that should be saved.
 gain gain_of(const std::vector<double>& plain, const std::vector<double>& patched, double predicted_share);
 
 }  // namespace tarn::fix

@@ -13,7 +13,7 @@ namespace tarn::format {
 interval to_snapshots(const recording& whole, const interval& request);
 
 // `bytes` are those of `whole`, and `interval_to_cut` comes from to_snapshots. The result has the counts that were
-// added in the interval, and the wall and processor time of the interval. Its longest times are upper bounds: they are
+// added in the interval, and the wall and CPU time of the interval. Its longest times are upper bounds: they are
 // exact if the longest of all so far fell into the interval.
 recording part_of(const recording& whole, std::string_view bytes, const interval& interval_to_cut);
 

@@ -170,7 +170,7 @@ struct cpu_thread {
   auto operator<=>(const cpu_thread&) const = default;
 };
 struct cpu_recording {
-  std::uint64_t interval_ns = 0;      // processor time of a thread between two samples; 0: nothing was sampled
+  std::uint64_t interval_ns = 0;      // CPU time of a thread between two samples; 0: nothing was sampled
   std::uint64_t lost = 0;             // records that the kernel had no room for, of all processes that were sampled
   bool is_kernel_hidden = false;      // the kernel allowed no samples of its own code
   std::vector<module_facts> modules;  // the modules of the stacks
@@ -231,7 +231,7 @@ struct work_facts {
   std::array<std::uint64_t, work_counter_count> counts{};  // only while it is recorded; the file has the amounts
   std::array<std::uint64_t, work_item_count> amounts{};
   std::array<double, work_item_count> prices{};  // nanoseconds; all 0 if they could not be measured
-  std::uint64_t collector_us = 0;                // processor time of `tarn record` itself
+  std::uint64_t collector_us = 0;                // CPU time of `tarn record` itself
   auto operator<=>(const work_facts&) const = default;
   bool is_priced() const { return prices != decltype(prices){}; }
 };
@@ -251,7 +251,7 @@ struct unrecorded_facts {
 struct snapshot_facts {
   std::uint64_t at_ns = 0;                   // since the program's start
   std::uint64_t resident_bytes = 0;          // 0: unknown
-  std::uint64_t user_us = 0, system_us = 0;  // processor time so far
+  std::uint64_t user_us = 0, system_us = 0;  // CPU time so far
   // The most that was resident since the process began, also between two snapshots; 0: unknown.
   std::uint64_t peak_resident_bytes = 0;
   auto operator<=>(const snapshot_facts&) const = default;

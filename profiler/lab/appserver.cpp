@@ -14,7 +14,7 @@ verdict judge(const result& result) {
   const double gain = geometric_mean(gains);
   verdict judgement{gain >= 1.2 ? claim_outcome::yes : gain >= 1.05 ? claim_outcome::partly : claim_outcome::no, {}};
   judgement.text = fmt::format(
-      "On the process's heap of glibc a request takes {} the server's processor time that it takes with an arena for "
+      "On the process's heap of glibc a request takes {} the server's CPU time that it takes with an arena for "
       "each request. ",
       times_text(gains));
   if (!drop.empty())
@@ -41,8 +41,8 @@ experiment appserver() {
       "The example server builds an HTML page of some rows for each request, under wrk with sixteen connections on "
       "loopback. Half of such a request is the kernel's work for the socket, which no allocator changes; of the rest, "
       "strings that grow by appends are most. An arena gives them memory by moving a pointer, and takes it back as a "
-      "whole. On two processors wrk takes its share, too, so that processor time tells more than requests in a second.";
-  definition.unit = "request, of the server's processor time";
+      "whole. On two processors wrk takes its share, too, so that CPU time tells more than requests in a second.";
+  definition.unit = "request, of the server's CPU time";
   definition.parameters = {{"seconds", "of load for each measurement, after one to warm up", {1}, {1}, 1, 60}};
   definition.quick_rounds = 1;
   definition.forms = mallocs("global");

@@ -36,7 +36,7 @@ verdict judge(const result& result) {
   }
   if (mutex && spin) {
     judgement.text += fmt::format(
-        "On one core Lock and Unlock of a spin lock take {} times the mutex's processor time (the original's Alloc and "
+        "On one core Lock and Unlock of a spin lock take {} times the mutex's CPU time (the original's Alloc and "
         "Free: 2.4). ",
         two_digits(*spin / *mutex));
   }

@@ -18,7 +18,7 @@ double min_ns(const call_site& site, const call_costs& costs) {
   return costs.plain_ns[call_costs::trivial_call];
 }
 
-// Returns the processor time of the site without the recorder. A waiting call takes none, and the site waited no
+// Returns the CPU time of the site without the recorder. A waiting call takes none, and the site waited no
 // longer than all threads of the program did, including the time in which other processes had the processor. All calls
 // together take no more than the time in the kernel, which some kernels count in ticks.
 range time_of(const call_site& site, const format::recording& recording, const cost_model& costs) {

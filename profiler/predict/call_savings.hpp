@@ -11,7 +11,7 @@
 namespace tarn::analyse {
 
 struct call_saving {
-  range ns;                   // processor time over the whole run; empty if it is not predicted
+  range ns;                   // CPU time over the whole run; empty if it is not predicted
   bool saves_more = false;    // the remedy also saves other calls, such as those that follow an open that is not made
   std::string not_predicted;  // the reason; empty if it is predicted
 };

@@ -121,7 +121,7 @@ class own_work {
   std::uint64_t first_tick_, first_ns_;
 };
 
-// Returns the median over some rounds of the processor time of an event, without the work that the recorder times
+// Returns the median over some rounds of the CPU time of an event, without the work that the recorder times
 // itself. Each round begins with memory that was used before, as in a program. `run` makes the events of a round and
 // returns the nanoseconds that they took.
 template <class Run>

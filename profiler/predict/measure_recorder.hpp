@@ -1,4 +1,4 @@
-// Measures the processor time of each item of the recorder's work, in a recorded process and in one that is not. The
+// Measures the CPU time of each item of the recorder's work, in a recorded process and in one that is not. The
 // difference is the price (profiler/collect/recorder_prices.hpp).
 #pragma once
 
@@ -16,7 +16,7 @@ struct work_times {
   double dispatches_of_thread = 0, changes_of_thread = 0;
 };
 
-// `started_ns` is the processor time that the process took before its first own work. Takes some milliseconds.
+// `started_ns` is the CPU time that the process took before its first own work. Takes some milliseconds.
 work_times measure_recorder(double started_ns);
 
 }  // namespace tarn::command

@@ -66,9 +66,9 @@ bool is_above_noise(const call_ns& cost, std::optional<double> misprediction_rat
 std::optional<double> misprediction_rate_of(const format::recording& recording);
 
 struct program_costs {
-  range cpu_ns;               // processor time of the program without its recorder; 0: unknown
-  bool is_too_short = false;  // the recorder may have taken all of the processor time
-  range recorder_ns;          // processor time of the recorder, as far as it is known
+  range cpu_ns;               // CPU time of the program without its recorder; 0: unknown
+  bool is_too_short = false;  // the recorder may have taken all of the CPU time
+  range recorder_ns;          // CPU time of the recorder, as far as it is known
   double wall_ns = 0;         // duration of the recorded run
   range heap_ns;              // current cost of all sites
   range drop_in_saves_ns;
@@ -84,7 +84,7 @@ class predictor {
   growth growth_of(const site& site) const;
   // `grown` describes the buffers that this site grows, possibly together with other sites.
   site_prediction predict(const site& site, const growth& grown) const;
-  // `measured_cpu_ns` is the processor time of the program without a recorder; 0: unknown.
+  // `measured_cpu_ns` is the CPU time of the program without a recorder; 0: unknown.
   program_costs program_costs_of(const heap_findings& findings, double measured_cpu_ns = 0) const;
 
   bool is_on_drop_in(const site& site) const { return allocator_of(site) == allocator_kind::drop_in; }

@@ -21,8 +21,8 @@ std::array<std::uint64_t, format::work_item_count> amounts_of(const format::reco
 
 struct recording_cost {
   bool is_known = false;                     // false if the prices were not measured
-  std::array<double, work_kind_count> ns{};  // processor time in the program
-  double collector_ns = 0;                   // processor time of `tarn record` itself, beside the program
+  std::array<double, work_kind_count> ns{};  // CPU time in the program
+  double collector_ns = 0;                   // CPU time of `tarn record` itself, beside the program
 
   double total_ns() const { return std::accumulate(ns.begin(), ns.end(), 0.0); }
   // Returns the range that is expected to contain the true cost.

@@ -65,7 +65,7 @@ struct call_ns {
   double overlapping = 0;   // no other work: calls follow one another and overlap
   double mispredicted = 0;  // unpredictable branches before each call: then nothing overlaps, and the branches
                             // of the allocator are mispredicted as well
-  double hidden = 0;        // a dependency chain that leaves the processor time for most of a call
+  double hidden = 0;        // a dependency chain that leaves the CPU time for most of a call
   // `share` is the share of calls that follow a mispredicted branch.
   double at_misprediction_rate(double share) const { return overlapping + share * (mispredicted - overlapping); }
   call_ns operator-(const call_ns& cheaper) const {

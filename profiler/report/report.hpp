@@ -27,7 +27,7 @@ struct report_request {
   std::vector<std::string> sources;   // "heap", "locks", "syscalls"; empty: all that were recorded
   bool separates_stacks = false;      // each call stack is a site of its own
   std::vector<std::string> wrappers;  // functions that only allocate on behalf of their callers
-  double cpu_seconds = 0;             // processor time of the program without a recorder; 0: not known
+  double cpu_seconds = 0;             // CPU time of the program without a recorder; 0: not known
 
   bool wants(const analyse::site& site) const { return !only || site.category == *only; }
 };

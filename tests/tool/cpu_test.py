@@ -77,7 +77,7 @@ class Processor(FolderTest):
         for name in SHARES:
             self.assertAlmostEqual(sums[name] / cpu["interval_ns"] / cpu["samples"], SHARES[name], delta=BOUND)
         for form in ("speedscope", "firefox"):
-            self.assertIn("Processor time", self.tarn("export", "--format", form, "rec").stdout)
+            self.assertIn("CPU time", self.tarn("export", "--format", form, "rec").stdout)
         page = self.folder / "page.html"
         self.tarn("report", "--quick", "--html", str(page), "rec")
         weights = json.loads(json_in(page))["cpu"]["weights"]

@@ -443,7 +443,7 @@ class BadInput(FixTest):
 
 class Trials(FixTest):
     def burn(self, script):
-        """A command that takes some processor time: the number of units that a script of the shell prints."""
+        """A command that takes some CPU time: the number of units that a script of the shell prints."""
         return f"n=$({script}); awk -v n=$n 'BEGIN {{ for (i = 0; i < n * 500000; ++i) s += i; print s }}'"
 
     def test_patches_that_build_and_pass_are_committed(self):

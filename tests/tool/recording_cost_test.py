@@ -74,7 +74,7 @@ class RecordingCost(FolderTest):
         self.assertLess(shortest_ns["calls"], 3 * shortest_ns["plain"], shortest_ns)
 
     def test_prices_are_measured_once_a_day(self):
-        """Measuring them takes ten times the processor time of the rest of a short recording."""
+        """Measuring them takes ten times the CPU time of the rest of a short recording."""
         file = pathlib.Path(prices.CACHE.name, "tarn/recorder-1.json")
         file.unlink(missing_ok=True)
         costs = [self.record("/bin/true", options=["--heap"])[1]["collector_ns"] for _ in range(2)]

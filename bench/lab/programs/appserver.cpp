@@ -1,6 +1,6 @@
 // lab-appserver: the example server answers pages of `rows` rows under wrk, on loopback, for `seconds`. It is the
 // running example of P. Sommerlad, Some Performance Patterns, EuroPLoP 2002. The server runs on the preloaded malloc;
-// wrk does not. Unit: one request, in the server's processor time. The program exits with 3 when there is no server
+// wrk does not. Unit: one request, in the server's CPU time. The program exits with 3 when there is no server
 // (the build had no Boost) or no wrk.
 //   global  its requests on the process's heap
 //   tarn    an arena for each request, a heap for each worker
@@ -90,7 +90,7 @@ class child {
   int status_ = -1;
 };
 
-/// Returns the processor time of all its threads, from the kernel's scheduler.
+/// Returns the CPU time of all its threads, from the kernel's scheduler.
 std::int64_t processor_ns_of(pid_t process) {
   std::int64_t sum = 0;
   std::error_code error;

@@ -15,7 +15,7 @@ namespace lab {
 
 /// Runs `prepare(thread)` in each of `threads` threads, including the calling one, and `work(thread)` when all are
 /// prepared. They wait for each other without sleeping, so that none has to be woken while others already work.
-/// Stores the wall time from the first start to the last end, and the processor time of all threads meanwhile.
+/// Stores the wall time from the first start to the last end, and the CPU time of all threads meanwhile.
 template <class Prepare, class Work>
 void run_together(unsigned threads, outcome& result, Prepare prepare, Work work) {
   struct times {

@@ -59,7 +59,7 @@ struct outcome {
   std::vector<std::pair<std::string, double>> counts = {};
 };
 
-/// Measures wall and processor time from its construction, or from the last start().
+/// Measures wall and CPU time from its construction, or from the last start().
 class stopwatch {
  public:
   void start() noexcept {

@@ -37,7 +37,7 @@ using series = std::map<Key, std::vector<point<Counters>>>;
 struct history_interval {
   std::uint64_t from_ns = 0, to_ns = 0;  // since the program's start
   std::uint64_t resident_bytes = 0;      // at the end of the interval
-  std::uint64_t cpu_us = 0;              // processor time in the interval
+  std::uint64_t cpu_us = 0;              // CPU time in the interval
 };
 
 struct history {

@@ -1,4 +1,4 @@
-// Finds where a program's processor time goes, function by function.
+// Finds where a program's CPU time goes, function by function.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct cpu_function {
 
 struct cpu_findings {
   std::uint64_t samples = 0, kernel = 0, cut = 0, lost = 0;
-  std::uint64_t interval_ns = 0;  // processor time that a sample stands for; 0: the processor was not sampled
+  std::uint64_t interval_ns = 0;  // CPU time that a sample stands for; 0: the processor was not sampled
   bool is_kernel_hidden = false;
   std::uint64_t recorder = 0;                      // samples in libtarn-record.so itself
   std::vector<cpu_function> functions;             // the most samples of their own first

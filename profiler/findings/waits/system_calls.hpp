@@ -36,7 +36,7 @@ struct call_site {
   std::uint64_t nanoseconds = 0;
   std::uint32_t threads = 0;
   call_category category = call_category::needed;
-  std::string remedy;  // one line; empty if there is nothing to gain, or less than 0.5 % of the processor time
+  std::string remedy;  // one line; empty if there is nothing to gain, or less than 0.5 % of the CPU time
 };
 
 // A call that had not returned when the recording ended. Its time is in no sum.

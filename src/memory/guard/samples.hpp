@@ -5,7 +5,7 @@
 // inaccessible, and stays so until some other slots have been freed after it: any use of it faults. The fault names the
 // access, the block, and the two stacks.
 //
-// All memory is bounded: there are slot_count slots, and no block is sampled when none is ready. All processor time is
+// All memory is bounded: there are slot_count slots, and no block is sampled when none is ready. All CPU time is
 // bounded: there is at most one sample in each interval of the clock. docs/design/sampled-guards.md has the reasons.
 //
 // All functions may be called on any thread.

@@ -52,7 +52,7 @@ CASE(fork_in_signal_handler) {
   action.sa_handler = fork_here;
   action.sa_flags = SA_RESTART;
   CHECK(sigaction(SIGVTALRM, &action, NULL) == 0);
-  const struct itimerval often = {{0, 1000}, {0, 1000}};  // of processor time, so that it always makes progress
+  const struct itimerval often = {{0, 1000}, {0, 1000}};  // of CPU time, so that it always makes progress
   CHECK(setitimer(ITIMER_VIRTUAL, &often, NULL) == 0);
   alarm(hang_seconds());
   unsigned state = 1;

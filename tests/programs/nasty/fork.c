@@ -48,7 +48,7 @@ static int stop;
 static void* churn_shared(void* argument) {
   unsigned state = (unsigned)(uintptr_t)argument;
   for (int step = 1; !__atomic_load_n(&stop, __ATOMIC_RELAXED); ++step) {
-    if (step % 100 == 0) usleep(100);  // leaves the children processor time
+    if (step % 100 == 0) usleep(100);  // leaves the children CPU time
     void* p = malloc(next_random(&state) % (next_random(&state) % 512 ? 2000 : 200000) + 1);
     CHECK(p != NULL);
     *(char*)p = 1;
@@ -274,7 +274,7 @@ static int is_stopped(void) { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
 static void* flush_all(void* argument) {
   for (int i = 0; !is_stopped(); ++i) {
     fflush(NULL);
-    if (i % 100 == 0) usleep(100);  // leaves the others some processor time
+    if (i % 100 == 0) usleep(100);  // leaves the others some CPU time
   }
   return argument;
 }

@@ -1,4 +1,4 @@
-// Spends its processor time in known shares: in each of two threads, spin<60>, spin<30> and spin<10> take turns, and do
+// Spends its CPU time in known shares: in each of two threads, spin<60>, spin<30> and spin<10> take turns, and do
 // 60, 30 and 10 hundredths of the work. shares ROUNDS [PIPE]; with a name, it waits for a byte from standard input
 // first.
 #include <atomic>

@@ -53,7 +53,7 @@ TEST(analysis, has_no_history_without_the_content_of_the_file) {
 }
 
 TEST(analysis, the_ends_of_a_share_are_in_order) {
-  // The processor time of the program is between 400 and 440 ms, because that of its recorder is not known exactly.
+  // The CPU time of the program is between 400 and 440 ms, because that of its recorder is not known exactly.
   format::recording recording = example_recording();
   recording.work.amounts[format::lock_work] = 1'000'000;
   recording.work.prices[format::lock_work] = 80;

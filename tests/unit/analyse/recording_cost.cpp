@@ -97,7 +97,7 @@ TEST(recording_cost, is_the_sum_of_amounts_times_prices_by_kind) {
 }
 
 TEST(recording_cost, is_said_with_its_share_and_the_largest_kinds_first) {
-  format::recording recording = recording_of({});  // half a second of processor time
+  format::recording recording = recording_of({});  // half a second of CPU time
   recording.work.prices.fill(1);
   recording.work.amounts[format::lock_work] = 1'000'000;
   recording.work.amounts[format::dispatch_work] = 18'000'000;

@@ -1,4 +1,4 @@
-// Compares locks, system calls, processor time and waits of two recordings, function by function.
+// Compares locks, system calls, CPU time and waits of two recordings, function by function.
 #include "profiler/findings/uses.hpp"
 
 #include <gtest/gtest.h>

@@ -172,7 +172,7 @@ export function Lanes({view}: {view: View}): JSX.Element | null {
         })}
       </ol>
       {span && <p class="axis" aria-hidden="true"><span>{seconds(span.begin / 1e9)} s</span><span>{seconds((span.begin + span.end) / 2e9)} s</span><span>{seconds(span.end / 1e9)} s</span></p>}
-      <output>{hint || (span ? 'Point at a lane to see what it is; click it for the places. Most processor time first.' : 'The recording has no course in time: shares of each thread’s time.')}</output>
+      <output>{hint || (span ? 'Point at a lane to see what it is; click it for the places. Most CPU time first.' : 'The recording has no course in time: shares of each thread’s time.')}</output>
       {!shows_all && rows.length > first_rows && <p><button type="button" class="link" onClick={() => show_all(true)}>Show {plural(Math.min(rows.length, max_rows) - first_rows, 'more thread')}</button></p>}
       {left_out > 0 && <p>{plural(left_out, 'more thread')}, with {format_duration(data.others?.running_ns)} of CPU time together: no lane on this page.</p>}
     </section>
