@@ -145,6 +145,24 @@ const tests = {
     }
   },
 
+  async 'no two meanings have one colour, in both themes'() {
+    const page = await open(`${example_page}#tab=timeline`);
+    for (const theme of ['light', 'dark']) {
+      await page.evaluate((name) => { document.documentElement.dataset.theme = name; }, theme);
+      const colours = await page.evaluate(() => {
+        const style = getComputedStyle(document.documentElement);
+        const names = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).flatMap((rule) => [...(rule.style ?? [])]);
+        return [...new Set(names)].filter((name) => /^--(kind-|state-|processor|resident|own|cross)/.test(name)).map((name) => [name, style.getPropertyValue(name).trim()]);
+      });
+      assert.ok(colours.length > 25 && colours.every(([, colour]) => colour), JSON.stringify(colours));
+      assert.equal(new Set(colours.map(([, colour]) => colour)).size, colours.length, `${theme}: ${JSON.stringify(colours)}`);
+      const shown = new Map(await page.$$eval('.kind', (kinds) => kinds.map((kind) => [kind.textContent, getComputedStyle(kind.querySelector('i')).backgroundColor])));
+      assert.ok(['same-thread', 'contended', 'small'].every((kind) => shown.has(kind)), JSON.stringify([...shown]));
+      assert.equal(new Set(shown.values()).size, shown.size, `${theme}: ${JSON.stringify([...shown])}`);
+    }
+    await close(page);
+  },
+
   async 'the theme can be chosen'() {
     const page = await open(example_page);
     await page.click('.theme');

@@ -5,9 +5,14 @@ import Chart from 'uplot';
 import type {Names} from './names';
 import type {Range} from './recording';
 import {grouped} from './formatting';
+import {categories} from './weights';
 
-// Colours follow a category's position in its list (weights.ts); its name is always beside the colour.
-export const colour_of = (kinds: string[], category: string) => `var(--kind-${Math.max(0, kinds.indexOf(category)) % 6})`;
+// Each category has a colour of its own (style.css), as several tables of categories are on one screen. The members of
+// another list, such as the versions of a fleet, take six colours in turn. The name is always beside the colour.
+export const colour_of = (kinds: string[], category: string) => {
+  const index = Math.max(0, kinds.indexOf(category));
+  return Object.values(categories).includes(kinds) ? `var(--kind-${kinds[index].replace(' ', '-')})` : `var(--series-${index % 6})`;
+};
 
 export function Kind({kinds, category}: {kinds: string[]; category: string}): JSX.Element {
   return <span class="kind"><i aria-hidden="true" style={{background: colour_of(kinds, category)}} />{category}</span>;

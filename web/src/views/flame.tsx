@@ -4,7 +4,7 @@ import flamegraph, {type Frame} from 'd3-flame-graph';
 import {select} from 'd3-selection';
 import type {JSX} from 'preact';
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
-import {Choice, Kind, Search, Stack} from '../parts';
+import {Choice, colour_of, Kind, Search, Stack} from '../parts';
 import type {View} from '../view';
 import {categories, metrics, on_purpose, Tree, weights, type Weight} from '../weights';
 import {cut, format_number, middle, shown} from '../formatting';
@@ -94,7 +94,7 @@ export function Flame({view}: {view: View}): JSX.Element {
       .width(width).cellHeight(cell_px).transitionDuration(0).inverted(state.layout === 'icicle')
       .getName((frame: Frame<Datum>) => frame.data.name)
       .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.location_text(names.location[frame.data.node] ?? 0)}\n${node_text(frame.data.node)}`)
-      .setColorMapper((frame: Frame<Datum>) => (frame.data.node === 0 ? 'var(--root)' : `var(--kind-${Math.max(0, kinds.indexOf(frame.data.kind))})`));
+      .setColorMapper((frame: Frame<Datum>) => (frame.data.node === 0 ? 'var(--root)' : colour_of(kinds, frame.data.kind)));
     select(graph).datum(data_of(tree, view, zoom, width)).call(chart);
     // Ends the library's animation at once.
     select(graph).selectAll('*').interrupt();

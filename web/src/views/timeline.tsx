@@ -48,7 +48,7 @@ function Area({picture, course, part, choose}: {picture: Picture; course: Course
     const style = getComputedStyle(box.current!);
     const ink = style.getPropertyValue('--faint');
     const colour = (category: string) =>
-      style.getPropertyValue(table ? colour_of(categories[table], category).slice(4, -1) : '--accent-faint');
+      style.getPropertyValue(table ? colour_of(categories[table], category).slice(4, -1) : `--${picture.name}`);
     // The lowest line is drawn last, over the others.
     const count = course.ends.length;
     const stacked: number[][] = [];
