@@ -39,7 +39,7 @@ class Summary(unittest.TestCase):
     def test_spread_is_interquartile_over_median(self):
         self.assertAlmostEqual(measure.Samples([1, 2, 3, 4, 5]).spread, 2 / 3)
 
-    def test_on_a_busy_machine_the_least_processor_time_counts(self):
+    def test_on_a_busy_machine_the_least_cpu_time_counts(self):
         samples = measure.Samples([5, 9, 7], [4, 3, 6])
         self.assertEqual(samples.value, 7)
         measure.Samples.is_busy = True

@@ -85,7 +85,7 @@ void set_type(allocation_info& allocation, const container& container, std::stri
 
 // Reads the facts about the allocation from the name of one function. Returns false if it has none.
 bool read_name(allocation_info& allocation, std::string_view function) {
-  const std::string_view name = qualified(function);
+  const std::string_view name = qualified_name(function);
   for (const container& container : containers) {
     if (!name.starts_with(container.prefix)) continue;
     set_type(allocation, container, argument_of(name, container.prefix));
@@ -122,7 +122,7 @@ std::size_t size_of(std::string_view type) {
   return match == types.end() ? 0 : match->bytes;
 }
 
-std::string trimmed(const std::string& line) {
+std::string trim(const std::string& line) {
   const std::size_t first = line.find_first_not_of(" \t");
   if (first == std::string::npos) return {};
   return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
@@ -168,7 +168,7 @@ std::string container_in(const allocation_info& allocation) {
   return {};
 }
 
-std::string reserved(const allocation_info& allocation, const growth& grown) {
+std::string reserve_line(const allocation_info& allocation, const growth& grown) {
   if (allocation.element_bytes != 0) return std::to_string(grown.bytes / allocation.element_bytes);
   return std::to_string(grown.bytes) + " / sizeof(" + or_T(allocation.element) + ")";
 }
@@ -179,13 +179,14 @@ std::string reserve_text(const allocation_info& allocation, const growth& grown)
   if (container.empty()) container = allocation.kind == allocated_kind::text ? "text" : "container";
   container += ".";
   if (grown.bytes == 0) return container + "reserve(count);";
-  return "if (" + container + "empty()) " + container + "reserve(" + reserved(allocation, grown) + ");";
+  return "if (" + container + "empty()) " + container + "reserve(" + reserve_line(allocation, grown) + ");";
 }
 
 std::string growth_text(const growth& grown, bool is_estimate) {
   if (!is_estimate && grown.is_counted)
-    return command::grouped(grown.buffers) + " buffers grew in " + command::grouped(grown.steps) + " steps";
-  return "about " + command::roughly(grown.buffers) + " buffers grew in " + command::roughly(grown.steps) + " steps";
+    return command::group_digits(grown.buffers) + " buffers grew in " + command::group_digits(grown.steps) + " steps";
+  return "about " + command::rough_count(grown.buffers) + " buffers grew in " + command::rough_count(grown.steps) +
+         " steps";
 }
 
 bool is_container(allocated_kind kind) {
@@ -202,7 +203,7 @@ advice advise_reserve(const allocation_info& allocation, const site& site, const
             "only where the code knows the final size before"};
   return {text + "; " + reserved_size_text(grown, site),
           is_of_container ? reserve_text(allocation, grown)
-                          : "allocate " + command::grouped(grown.bytes) + " bytes at once",
+                          : "allocate " + command::group_digits(grown.bytes) + " bytes at once",
           is_of_container ? "at the first element: a call that adds none, which no recording shows, allocates nothing"
                           : "each buffer takes this size, also where less would do"};
 }
@@ -284,7 +285,8 @@ advice advise_recycle(const allocation_info& allocation) {
 std::string reserved_size_text(const growth& grown, const site& site) {
   // A share is not rounded up to all of them.
   const auto percent = static_cast<std::uint64_t>(std::floor(grown.fitting_share * 100));
-  std::string text = command::grouped(grown.bytes) + " bytes are enough for " + std::to_string(percent) + " % of them";
+  std::string text =
+      command::group_digits(grown.bytes) + " bytes are enough for " + std::to_string(percent) + " % of them";
   const double spare_bytes = grown.spare_bytes * as_double(site.peak_blocks);
   if (spare_bytes >= min_told_bytes)
     text += ", and take about " + command::in_decimals(spare_bytes / 0x1p20, 1) + " MiB more at the peak";
@@ -297,7 +299,7 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
   std::size_t own_frame = 0;
   for (; own_frame < frames.size(); ++own_frame) {
     const code_location& location = frames[own_frame];
-    const std::string_view name = qualified(location.function);
+    const std::string_view name = qualified_name(location.function);
     if (own_frame >= skipped && !is_wrapper(location)) break;
     names_type = names_type || read_name(allocation, location.function);
     // A copying constructor's frame is above the frame that allocates.
@@ -331,7 +333,7 @@ void read_source(allocation_info& allocation, const std::vector<code_location>& 
   for (int number = 0; number < location.line; ++number) {
     if (!std::getline(file, text)) return;
   }
-  allocation.source = trimmed(text);
+  allocation.source = trim(text);
   if (allocation.kind != allocated_kind::unknown) return;
   allocation.type = type_in(allocation.source);
   if (!allocation.type.empty()) allocation.kind = allocated_kind::object;

@@ -9,7 +9,7 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr double min_saved_share = 0.001;  // share of the processor time
+constexpr double min_saved_share = 0.001;  // share of the CPU time
 constexpr std::size_t max_summed_sites = 200;
 constexpr std::size_t max_whole_images = 4;  // whose use of the heap is replayed as a whole
 constexpr auto read_only_words = "tarn::read_only<T>, if nothing writes to it once threads run";
@@ -49,7 +49,7 @@ struct common_change {
     uses_new = std::any_of(frames.begin(), frames.end(),
                            [](const code_location& location) { return location.function.starts_with("operator new"); });
   }
-  replay_job completed(replay_job job, const growth& buffers) const {
+  replay_job complete_job(replay_job job, const growth& buffers) const {
     job.is_copied_text = is_copied_text;
     job.is_filled = is_filled;
     job.uses_new = uses_new;
@@ -100,7 +100,7 @@ void analysis::sort_sites() {
   memory_.reset();  // it points to sites
 }
 
-const deciding_frames& analysis::deciding() {
+const deciding_frames& analysis::find_deciding_frames() {
   if (!deciding_frames_) deciding_frames_.emplace(recording_, heap_.sites, symbols_, wrappers_);
   return *deciding_frames_;
 }
@@ -109,7 +109,7 @@ const deciding_frames& analysis::deciding() {
 void analysis::mark_growth(std::vector<site>& sites) {
   for (site& site : sites) {
     const format::site_facts& facts = recording_.sites[site.number];
-    const std::size_t deciding_frame = deciding().frame_of(site.number);
+    const std::size_t deciding_frame = find_deciding_frames().frame_of(site.number);
     std::vector<code_location> frames;  // without the callers, whose names may cost time
     std::size_t skipped = 0;
     for (std::size_t index = 0; index < facts.frames.size(); ++index) {
@@ -124,7 +124,7 @@ void analysis::mark_growth(std::vector<site>& sites) {
 
 const std::vector<site>& analysis::grouped_sites() {
   if (grouped_sites_) return *grouped_sites_;
-  mark_growth(grouped_sites_.emplace(grouped(recording_, heap_.sites, deciding())));
+  mark_growth(grouped_sites_.emplace(group_sites(recording_, heap_.sites, find_deciding_frames())));
   const range grouped_ns = sort_by_cost(*grouped_sites_);
   if (!separates_stacks_) whole_.heap_ns = grouped_ns;
   return *grouped_sites_;
@@ -212,7 +212,7 @@ std::vector<caller> analysis::callers_of(const site& site) {
     const format::site_facts& facts = recording_.sites[number];
     // The caller is the next frame with a name, or the next frame if none has one.
     const code_location* next = nullptr;
-    for (std::size_t index = deciding().frame_of(number) + 1; index < facts.frames.size(); ++index) {
+    for (std::size_t index = find_deciding_frames().frame_of(number) + 1; index < facts.frames.size(); ++index) {
       const code_location& location = symbols_.resolve(facts.image, facts.frames[index]).front();
       if (next == nullptr || !location.function.empty()) next = &location;
       if (!location.function.empty()) break;
@@ -238,7 +238,7 @@ std::vector<caller> analysis::callers_of(const site& site) {
 std::size_t analysis::skipped_frames(const site& site) {
   const format::site_facts& stack = recording_.sites[site.number];
   std::size_t skipped = 0;
-  for (std::size_t index = 0; index < deciding().frame_of(site.number); ++index)
+  for (std::size_t index = 0; index < find_deciding_frames().frame_of(site.number); ++index)
     skipped += symbols_.resolve(stack.image, stack.frames[index]).size();
   return skipped;
 }
@@ -262,7 +262,7 @@ site_view analysis::view(const site& site) {
   std::vector<code_location> frames = frames_of(recording_, site, symbols_);
   view.allocation = allocation_at(frames, skipped_frames(site));
   read_source(view.allocation, frames, recording_.program.started);
-  if (!escapes_) escapes_.emplace(recording_, deciding(), symbols_);
+  if (!escapes_) escapes_.emplace(recording_, find_deciding_frames(), symbols_);
   view.allocation.escape = escapes_->verdict_of(site);
   if (view.allocation.escape == escape_verdict::unknown && view.allocation.has_grown &&
       escaping_containers().contains(container_key(view.allocation, frames)))
@@ -299,11 +299,11 @@ site_view analysis::view(const site& site) {
     const range saved = share(offer.predicted.saved_ns);
     return (offer.predicted.saves_more ? saved.high : saved.middle()) >= min_saved_share;
   };
-  view.is_worth_it = (view.offers.empty() && site.category == heap_category::start_up) || !knows_processor_time() ||
+  view.is_worth_it = (view.offers.empty() && site.category == heap_category::start_up) || !knows_cpu_time() ||
                      std::any_of(view.offers.begin(), view.offers.end(), saves);
   view.remedy = line_of(view);
   if (const std::uint64_t blocks = blocks_until_growth_is_known(view.facts); blocks != 0 && !view.offers.empty()) {
-    view.unjudged_remedy = "too few samples to judge a reserve: it takes " + command::roughly(blocks) +
+    view.unjudged_remedy = "too few samples to judge a reserve: it takes " + command::rough_count(blocks) +
                            " more allocations here, or --full";
   }
   return view;
@@ -312,7 +312,7 @@ site_view analysis::view(const site& site) {
 bool analysis::drop_in_is_worth_it() const {
   const range& saved_ns = whole_.drop_in_saves_ns;
   if (whole_.is_too_short) return false;
-  return knows_processor_time() ? share(saved_ns).middle() >= min_saved_share : saved_ns.middle() > 0;
+  return knows_cpu_time() ? share(saved_ns).middle() >= min_saved_share : saved_ns.middle() > 0;
 }
 
 first_remedies analysis::all_first_remedies() {
@@ -320,7 +320,7 @@ first_remedies analysis::all_first_remedies() {
   std::size_t looked_at = 0;
   for (const site& site : grouped_sites()) {
     if (++looked_at > max_summed_sites) break;
-    if (knows_processor_time() && share(now_ns_of(site)).high < min_saved_share) break;
+    if (knows_cpu_time() && share(now_ns_of(site)).high < min_saved_share) break;
     const site_view details = view(site);
     if (!details.is_worth_it || details.remedy.empty()) continue;
     if (details.offers.empty()) {
@@ -355,7 +355,7 @@ void analysis::replay(const std::vector<site>& sites, std::size_t limit, const r
     std::sort(change.site_numbers.begin(), change.site_numbers.end());
     replay_job job = job_of(recording_, change.site_numbers);
     if (job.plans.empty()) continue;
-    jobs.push_back(change.completed(std::move(job), predictor_.growth_of(change.sums)));
+    jobs.push_back(change.complete_job(std::move(job), predictor_.growth_of(change.sums)));
     replayed_changes.push_back(&change);
   }
   const std::size_t changed = jobs.size();
@@ -423,8 +423,8 @@ range analysis::share(const range& ns) const {
 
 range analysis::ratio(const range& ns) const {
   if (whole_.cpu_ns.high <= 0) return {};
-  // Divides each end by the processor time that makes the range wider; an end below 0 is a cost. The kernel
-  // samples the processor time, so that a short program may show less time than its heap took.
+  // Divides each end by the CPU time that makes the range wider; an end below 0 is a cost. The kernel
+  // samples the CPU time, so that a short program may show less time than its heap took.
   const double smallest = std::max(whole_.cpu_ns.low, 1.0), largest = whole_.cpu_ns.high;
   return {ns.low / (ns.low < 0 ? smallest : largest), ns.high / (ns.high < 0 ? largest : smallest)};
 }

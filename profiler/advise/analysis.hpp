@@ -54,7 +54,7 @@ struct site_view {
   analyse::growth grown;  // of the buffers that the site grows, if it does
   site_prediction predicted;
   std::vector<offer> offers;  // the first choice in front; empty if there is nothing to gain
-  // The middle of an offer's range saves 0.1 % of the processor time, or that time is unknown. If the offer also saves
+  // The middle of an offer's range saves 0.1 % of the CPU time, or that time is unknown. If the offer also saves
   // costs that no recording shows, the high end of its range decides.
   bool is_worth_it = false;
   std::string remedy;           // one line; empty if there is nothing to gain
@@ -90,9 +90,9 @@ class analysis {
   analysis(const analysis&) = delete;
   analysis& operator=(const analysis&) = delete;
 
-  const format::recording& recorded() const { return recording_; }
+  const format::recording& recording() const { return recording_; }
   const heap_findings& heap() const { return heap_; }  // the most expensive site first; each is one call stack
-  // Returns the sites of heap(), with those of one deciding function and category combined (`grouped`); the most
+  // Returns the sites of heap(), with those of one deciding function and category combined (`group_sites`); the most
   // expensive first.
   const std::vector<site>& grouped_sites();
   // Returns the sites that a report shows: those of grouped_sites(), or of heap() if stacks are separate. From then on
@@ -118,9 +118,9 @@ class analysis {
   using replayer = std::function<std::vector<replayed>(const std::vector<replay_job>&)>;
   void replay(const std::vector<site>& sites, std::size_t limit, const replayer& replay_all);
 
-  // Looks at the sites that cost at least 0.1 % of the processor time, at most 200 of them.
+  // Looks at the sites that cost at least 0.1 % of the CPU time, at most 200 of them.
   first_remedies all_first_remedies();
-  // Returns whether the drop-in saves 0.1 % of the processor time, or any if that time is unknown.
+  // Returns whether the drop-in saves 0.1 % of the CPU time, or any if that time is unknown.
   bool drop_in_is_worth_it() const;
 
   // Resolves the names of the site, which costs some milliseconds if there is debug information.
@@ -132,13 +132,13 @@ class analysis {
   symbols& names() { return symbols_; }
   // Returns the present cost of the site, corrected by its replay.
   range now_ns_of(const site& site) const;
-  // Returns a range of nanoseconds as a share of the processor time, at most 1. The shares of sites() add up to that of
+  // Returns a range of nanoseconds as a share of the CPU time, at most 1. The shares of sites() add up to that of
   // the heap.
   range share(const range& ns) const;
-  // Returns the share of nanoseconds of another recording, which may be more than all of the processor time here.
+  // Returns the share of nanoseconds of another recording, which may be more than all of the CPU time here.
   range ratio(const range& ns) const;
   // Returns false if the end of the process was not seen: then share() is 0.
-  bool knows_processor_time() const { return whole_.cpu_ns.high > 0; }
+  bool knows_cpu_time() const { return whole_.cpu_ns.high > 0; }
 
  private:
   template <class Findings>
@@ -157,7 +157,7 @@ class analysis {
   // Adds a job for each image that has enough excerpts, and returns these images.
   std::vector<std::uint32_t> add_whole_jobs(std::vector<replay_job>& jobs) const;
   void correct_drop_in(const std::vector<std::uint32_t>& images, std::span<const replayed> results);
-  const deciding_frames& deciding();
+  const deciding_frames& find_deciding_frames();
   std::vector<caller> callers_of(const site& site);
   // Returns how many of the site's functions, inlined ones included, only allocate for their callers.
   std::size_t skipped_frames(const site& site);

@@ -171,13 +171,13 @@ range change::achieved_ns() const {
   return {std::min(low_difference, high_difference), std::max(low_difference, high_difference)};
 }
 
-const offer* change::judged() const {
+const offer* change::judged_offer() const {
   if (!before || !before->first) return nullptr;
   return taken_instead ? &before->others[*taken_instead] : &*before->first;
 }
 
 bool change::is_as_predicted() const {
-  const offer* const offer = judged();
+  const offer* const offer = judged_offer();
   if (offer == nullptr) return false;
   const range predicted_ns = offer->predicted.saved_ns, achieved = achieved_ns();
   return is_taken && achieved.high >= predicted_ns.low &&

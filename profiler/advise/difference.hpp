@@ -37,7 +37,7 @@ struct change {
   // `before->others`.
   std::optional<std::size_t> taken_instead = {};
   // Returns the remedy that is taken, or the first one if none is. Null if nothing was predicted.
-  const offer* judged() const;
+  const offer* judged_offer() const;
   // Returns the saving of the site's change, at the prices of both recordings.
   range achieved_ns() const;
   // Returns whether the achieved saving overlaps the predicted one and the remedy was taken; false if nothing was

@@ -9,10 +9,10 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr double little_share = 0.01;  // of the processor time, or of the run's time
+constexpr double little_share = 0.01;  // of the CPU time, or of the run's time
 
 judgement judged_by(const analysis& analysis, const range& saved_ns) {
-  const bool is_little = analysis.knows_processor_time() && analysis.share(saved_ns).middle() < little_share;
+  const bool is_little = analysis.knows_cpu_time() && analysis.share(saved_ns).middle() < little_share;
   return is_little ? judgement::little : judgement::worth_doing;
 }
 
@@ -35,8 +35,8 @@ std::size_t waiters_of(analysis& analysis) {
     return !group.remedy.empty() && group.category == lock_category::contended;
   };
   std::set<std::uint32_t> threads;
-  for (const auto& [key, value] : analysis.recorded().waits) {
-    const lock_group* const group = locks.group_of(analysis.recorded(), key.lock);
+  for (const auto& [key, value] : analysis.recording().waits) {
+    const lock_group* const group = locks.group_of(analysis.recording(), key.lock);
     if (group != nullptr && counts(*group)) threads.insert(key.thread);
   }
   for (const lock_group& group : locks.groups) {
@@ -84,7 +84,7 @@ verdict verdict_of_calls(analysis& analysis) {
   std::size_t unpredicted = 0;
   for (const call_site& site : analysis.calls().sites) {
     if (site.remedy.empty()) continue;
-    const call_saving saving = saving_of(site, analysis.recorded(), analysis.costs());
+    const call_saving saving = saving_of(site, analysis.recording(), analysis.costs());
     if (!saving.not_predicted.empty()) {
       ++unpredicted;
       continue;

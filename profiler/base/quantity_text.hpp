@@ -12,7 +12,7 @@
 namespace tarn::command {
 
 // Formats 1,234,567.
-inline std::string grouped(std::uint64_t number) {
+inline std::string group_digits(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t position = digits.size(); position > 3; position -= 3) digits.insert(position - 3, ",");
   return digits;
@@ -20,7 +20,7 @@ inline std::string grouped(std::uint64_t number) {
 
 // Rounds an estimate to the digits that its relative error allows: four below 1 %, three below 5 %, two below 30 %. An
 // exact count keeps all.
-inline std::uint64_t rounded(std::uint64_t count, double error) {
+inline std::uint64_t round_to_error(std::uint64_t count, double error) {
   if (error == 0) return count;
   const std::uint64_t limit = error < 0.001  ? 100'000
                               : error < 0.01 ? 10'000
@@ -33,13 +33,13 @@ inline std::uint64_t rounded(std::uint64_t count, double error) {
 }
 
 // Formats an estimate in two digits: "1.2 million", "36,000".
-inline std::string roughly(std::uint64_t count) {
+inline std::string rough_count(std::uint64_t count) {
   constexpr double error = 0.1;
-  const std::uint64_t figure = rounded(count, error);
-  if (figure < 1'000'000) return grouped(figure);
+  const std::uint64_t figure = round_to_error(count, error);
+  if (figure < 1'000'000) return group_digits(figure);
   const bool is_fraction = figure < 10'000'000 && figure % 1'000'000 != 0;
   const std::uint64_t tenths = figure / 100'000;
-  return grouped(tenths / 10) + (is_fraction ? "." + std::to_string(tenths % 10) : "") + " million";
+  return group_digits(tenths / 10) + (is_fraction ? "." + std::to_string(tenths % 10) : "") + " million";
 }
 
 // Formats "12.6 s", "80 ms", "3.7 µs".

@@ -36,7 +36,7 @@ using nlohmann::json;
 
 struct diff_request {
   std::string before, after;
-  std::vector<double> cpu_seconds;  // processor time of both programs without a recorder; empty: not known
+  std::vector<double> cpu_seconds;  // CPU time of both programs without a recorder; empty: not known
   bool as_json = false;
   std::string page;  // file to write the HTML report to; empty: none
   bool hides_names = false;
@@ -48,13 +48,13 @@ struct side {
   side(const std::string& path, const analyse::cost_model& costs, double cpu_seconds)
       : analysis(read_recording(path), costs, {.bytes = {}, .measured_cpu_ns = cpu_seconds * 1e9, .wrappers = {}}),
         sums(sums_by_location(analysis).locations),
-        locks(analyse::locks_in(analysis.recorded(), analysis.locks(), analysis.names())),
-        calls(analyse::calls_in(analysis.recorded(), analysis.calls(), analysis.names())),
+        locks(analyse::locks_in(analysis.recording(), analysis.locks(), analysis.names())),
+        calls(analyse::calls_in(analysis.recording(), analysis.calls(), analysis.names())),
         samples(analyse::samples_in(analysis.cpu())),
-        waits(analyse::waits_in(analysis.recorded(), analysis.time(), analysis.names())) {}
-  bool has_heap() const { return records_heap(analysis.recorded()); }
-  bool has_samples() const { return analysis.recorded().cpu.interval_ns != 0; }
-  std::uint64_t wall_ns() const { return analysis.recorded().end.wall_us * 1000; }
+        waits(analyse::waits_in(analysis.recording(), analysis.time(), analysis.names())) {}
+  bool has_heap() const { return records_heap(analysis.recording()); }
+  bool has_samples() const { return analysis.recording().cpu.interval_ns != 0; }
+  std::uint64_t wall_ns() const { return analysis.recording().end.wall_us * 1000; }
   analyse::analysis analysis;
   std::vector<location_sums> sums;
   std::vector<analyse::use> locks, calls, samples, waits;
@@ -74,7 +74,7 @@ struct compared_uses {
 std::vector<compared_uses> compared(const side& before, const side& after) {
   constexpr std::uint64_t wall_parts = 100;  // a time that differs by less than 1 % of the run does not matter
   const std::uint64_t min_ns = std::max(before.wall_ns(), after.wall_ns()) / wall_parts;
-  const auto recording_of = [](const side& side) -> const format::recording& { return side.analysis.recorded(); };
+  const auto recording_of = [](const side& side) -> const format::recording& { return side.analysis.recording(); };
   std::vector<compared_uses> kinds = {
       {"CPU time", "cpu", "", "sampled", before.has_samples(), after.has_samples(), {}},
       {"Waits", "waits", "", "waited by threads", before.has_samples(), after.has_samples(), {}},
@@ -120,7 +120,7 @@ range saved_cpu(const side& before, const side& after, const diff_request& reque
 range predicted_of(const analyse::difference& difference) {
   range sum;
   for (const change& change : difference.changes) {
-    if (change.is_taken) sum += change.judged()->predicted.saved_ns;
+    if (change.is_taken) sum += change.judged_offer()->predicted.saved_ns;
   }
   return sum;
 }
@@ -129,7 +129,7 @@ range predicted_of(const analyse::difference& difference) {
 std::string warning_of(const side& before, const side& after, const analyse::difference& difference) {
   constexpr double min_common_share = 0.5;
   const auto name_of = [](const side& side) {
-    const std::vector<std::string>& arguments = side.analysis.recorded().program.arguments;
+    const std::vector<std::string>& arguments = side.analysis.recording().program.arguments;
     return arguments.empty() ? std::string() : analyse::file_name(arguments.front());
   };
   const std::string earlier = name_of(before), later = name_of(after);
@@ -181,7 +181,7 @@ std::string location_text(const location_sums& sums) {
 }
 
 std::string verdict(const change& change) {
-  const analyse::offer* const offer = change.judged();
+  const analyse::offer* const offer = change.judged_offer();
   if (offer == nullptr) return "not predicted";
   if (change.is_as_predicted()) return "as predicted";
   const range achieved = change.achieved_ns(), predicted = offer->predicted.saved_ns;
@@ -193,7 +193,9 @@ std::string verdict(const change& change) {
 void print_change(const analyse::analysis& before, const change& change, std::size_t rank, const paint& style) {
   const location_sums sums = change.after ? *change.after : change.before.value_or(location_sums());
   fmt::print("\n{}. {}\n", rank, style.strong(cut(location_text(sums), text_width - 6)));
-  const auto number = [](const std::optional<location_sums>& side) { return grouped(side ? side->allocations : 0); };
+  const auto number = [](const std::optional<location_sums>& side) {
+    return group_digits(side ? side->allocations : 0);
+  };
   const char* const state = change.before && change.after ? "" : change.before ? ", gone" : ", new";
   fmt::print("   {} → {} allocations{}", number(change.before), number(change.after), state);
   if (change.before && change.after && change.before->category != change.after->category) {
@@ -206,7 +208,7 @@ void print_change(const analyse::analysis& before, const change& change, std::si
     return;
   }
   fmt::print("   {}\n", style.good(gain_text(before, achieved)));
-  if (const analyse::offer* const offer = change.judged()) {
+  if (const analyse::offer* const offer = change.judged_offer()) {
     const std::string replaced_remedy =
         change.taken_instead ? fmt::format(", instead of {},", analyse::name(change.before->first->predicted.remedy))
                              : "";
@@ -238,7 +240,7 @@ void print_uses(const compared_uses& kind, std::size_t top, const paint& style) 
   const auto change_text = [&](const analyse::use& before, const analyse::use& after, const char* separator) {
     const std::string times = durations_text(before.nanoseconds, after.nanoseconds);
     if (*kind.unit == '\0') return times;
-    return fmt::format("{} → {}{}{}", grouped(before.count), grouped(after.count), separator, times);
+    return fmt::format("{} → {}{}{}", group_digits(before.count), group_digits(after.count), separator, times);
   };
   if (uses.before.count + uses.before.nanoseconds + uses.after.count + uses.after.nanoseconds == 0) return;
   fmt::print("\n{}: {} {}\n", title,
@@ -260,8 +262,8 @@ struct memory_difference {
       : earlier(before.analysis.memory()),
         later(after.analysis.memory()),
         changes(analyse::memory_changes(before.sums, after.sums,
-                                        {static_cast<double>(before.analysis.recorded().program.interval),
-                                         static_cast<double>(after.analysis.recorded().program.interval)})) {}
+                                        {static_cast<double>(before.analysis.recording().program.interval),
+                                         static_cast<double>(after.analysis.recording().program.interval)})) {}
   const analyse::memory_findings &earlier, &later;
   std::vector<change> changes;
 };
@@ -309,7 +311,7 @@ std::string saving_text(const side& before, const range& saved) {
   if (saved.low > 0) return fmt::format("Faster: saves {}.", cost_text(before.analysis, saved));
   if (saved.high < 0)
     return fmt::format("Slower: costs {} more.", change_text(before.analysis, {-saved.high, -saved.low}));
-  if (!before.analysis.knows_processor_time())
+  if (!before.analysis.knows_cpu_time())
     return fmt::format("No clear difference: saves {}.", cost_text(before.analysis, saved));
   if (saved.low == 0 && saved.high == 0) return "No clear difference: the CPU time is the same.";
   const range share = before.analysis.ratio(saved) * 100;
@@ -325,7 +327,7 @@ void print_allocations(const analyse::difference& difference) {
     const double earlier = static_cast<double>(difference.before[index]),
                  later = static_cast<double>(difference.after[index]);
     fmt::print("{:>12} {:>14} → {:>14} allocations{}\n", analyse::name(static_cast<analyse::heap_category>(index)),
-               grouped(difference.before[index]), grouped(difference.after[index]),
+               group_digits(difference.before[index]), group_digits(difference.after[index]),
                earlier == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (later - earlier) / earlier));
   }
 }
@@ -360,11 +362,11 @@ void print_text(const side& before, const side& after, const analyse::difference
   if (const std::string warning = warning_of(before, after, difference); !warning.empty())
     fmt::print("{}.\n", style.bad("note: " + warning));
   if (const std::string warning = work_warning_of(before, after, difference); !warning.empty())
-    fmt::print("{}.\n", wrapped(style.bad("note: " + warning), 3));
-  fmt::print("before  {}\n", cut(command_line_of(before.analysis.recorded()), text_width - 8));
-  fmt::print("after   {}\n", cut(command_line_of(after.analysis.recorded()), text_width - 8));
+    fmt::print("{}.\n", wrap_text(style.bad("note: " + warning), 3));
+  fmt::print("before  {}\n", cut(command_line_of(before.analysis.recording()), text_width - 8));
+  fmt::print("after   {}\n", cut(command_line_of(after.analysis.recording()), text_width - 8));
   for (const side* const side : {&before, &after}) {
-    if (const format::module_facts* const module = own_heap_in(side->analysis.recorded())) {
+    if (const format::module_facts* const module = own_heap_in(side->analysis.recording())) {
       fmt::print("{}.\n", style.bold(own_heap_text(*module)));
     }
   }
@@ -424,7 +426,7 @@ json json_of(const std::optional<location_sums>& sums) {
 
 json json_of(const change& change) {
   json predicted;
-  if (const analyse::offer* const offer = change.judged()) {
+  if (const analyse::offer* const offer = change.judged_offer()) {
     predicted = {{"name", analyse::name(offer->predicted.remedy)},
                  {"is_taken", change.is_taken},
                  {"saved_ns", json_of(offer->predicted.saved_ns)},
@@ -490,8 +492,8 @@ void redact(json& changes, html_names& names) {
 
 // Writes an HTML report that has nothing but the difference in it.
 void write_difference(json difference, const side& before, const side& after, const diff_request& request) {
-  difference["before"] = request.hides_names ? "program" : command_line_of(before.analysis.recorded());
-  difference["after"] = request.hides_names ? "program" : command_line_of(after.analysis.recorded());
+  difference["before"] = request.hides_names ? "program" : command_line_of(before.analysis.recording());
+  difference["after"] = request.hides_names ? "program" : command_line_of(after.analysis.recording());
   html_names names(request.hides_names);
   if (request.hides_names) {
     difference.erase("warning");  // it names the programs

@@ -91,7 +91,7 @@ std::string message_of(const analyse::analysis& analysis, const attempt& attempt
   return fmt::format("{}: {}\n\n{}.\n\nPredicted: {}, from a recording of {}.\n",
                      analyse::file_name(attempt.proposal.location.file), attempt.proposal.title, attempt.verdict.text,
                      gain_text(analysis, attempt.proposal.saved_ns, covered_by(attempt.proposal)),
-                     analyse::file_name(analysis.recorded().program.arguments.front()));
+                     analyse::file_name(analysis.recording().program.arguments.front()));
 }
 
 // Adds to a verdict what a number from the recording costs. If that may be more than it saves, the edit is not proven.
@@ -174,7 +174,8 @@ void ask_at_once(const std::vector<attempt>& attempts, fix::tidy& tidy, const st
 }
 
 // Asks the check about a line, and prepares its edit.
-attempt tried(const fix::proposal& proposal, fix::tidy& tidy, const std::string& folder, const fix::series& series) {
+attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const std::string& folder,
+                     const fix::series& series) {
   attempt result{proposal, {}, {}, {}, {}};
   const fix::question question = question_of(proposal, tidy, series, result.problem);
   if (!result.problem.empty()) return result;
@@ -201,7 +202,7 @@ void try_remedies(attempt& result, fix::tidy& tidy, const std::string& folder, c
   for (std::size_t remedy = 0; remedy < remedies.size(); ++remedy) {
     attempt best;
     for (std::size_t line = 0; line < remedies[remedy].size(); ++line) {
-      attempt next = tried(remedies[remedy][line], tidy, fmt::format("{}-{}-{}", folder, remedy, line), series);
+      attempt next = try_proposal(remedies[remedy][line], tidy, fmt::format("{}-{}-{}", folder, remedy, line), series);
       const bool is_edit = next.verdict.level == certainty::review || next.verdict.level == certainty::proven;
       if (line == 0 || is_edit) best = std::move(next);
       if (best.verdict.level != certainty::silent) break;
@@ -249,12 +250,12 @@ void print_attempts(const analyse::analysis& analysis, const std::vector<attempt
     fmt::print("{}. {} {}  {}\n", ++number, paint.strong(place_of(attempt)), proposal.remedy,
                gain_text(analysis, proposal.saved_ns, covered_by(proposal)));
     if (attempt.problem.empty()) {
-      fmt::print("   {} {}\n", paint.good(fmt::format("patch {}:", ++patches)), wrapped(attempt.verdict.text, 12));
+      fmt::print("   {} {}\n", paint.good(fmt::format("patch {}:", ++patches)), wrap_text(attempt.verdict.text, 12));
     } else {
-      fmt::print("   {} {}\n", paint.faint("no patch:"), wrapped(attempt.problem, 13));
+      fmt::print("   {} {}\n", paint.faint("no patch:"), wrap_text(attempt.problem, 13));
     }
     if (attempt.problem.empty() && attempt.measured)
-      fmt::print("   {} {}\n", paint.good("measured:"), wrapped(attempt.measured->text, 13));
+      fmt::print("   {} {}\n", paint.good("measured:"), wrap_text(attempt.measured->text, 13));
     for (const std::string& note : has_notes ? attempt.verdict.notes : std::vector<std::string>())
       fmt::print("   {}\n", note);
   }
@@ -298,7 +299,7 @@ void run_fix(const fix_request& request) {
   fix::tidy tidy(request.clang_tidy, find_library("libtarn-tidy.so", request.plugin, false), request.build);
   const std::string root = fix::clean_repository();
   analyse::analysis analysis(read_recording(request.path), machine_costs(false));
-  require_recorded_build(analysis.recorded());
+  require_recorded_build(analysis.recording());
   const auto replay = [&](analyse::analysis& analysed, const std::vector<analyse::site>& sites) {
     if (!request.is_quick) replay_dearest(analysed, sites);
   };
@@ -317,7 +318,7 @@ void run_fix(const fix_request& request) {
     return;
   }
   for (const attempt& next : attempts) {
-    if (!next.proposal.check.empty()) require_old_source(next.proposal, analysis.recorded().program.started);
+    if (!next.proposal.check.empty()) require_old_source(next.proposal, analysis.recording().program.started);
   }
   const fix::scratch_folder scratch;
   const fix::series series(root, scratch.path() + "/tree");

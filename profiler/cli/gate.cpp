@@ -76,8 +76,8 @@ std::string limit_text(const limit& limit, double value) {
   }
   constexpr double ns_per_second = 1e9;
   if (limit.metric == limit::metric_kind::cpu_time) return duration_text(value * ns_per_second);
-  const std::string number =
-      limit.is_per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(std::llround(value)));
+  const std::string number = limit.is_per_request ? fmt::format("{:.3g}", value)
+                                                  : group_digits(static_cast<std::uint64_t>(std::llround(value)));
   if (!analyse::is_of_memory(limit.metric)) return number;
   return number + (number == "1" ? " byte" : " bytes") + (limit.metric == limit::metric_kind::growth ? "/s" : "");
 }
@@ -164,7 +164,7 @@ void print_verdict(const verdict_counts& counts, const std::string& path) {
 }
 
 analyse::totals totals_of(analyse::analysis& analysis) {
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   analyse::totals whole;
   whole.heap_share = analysis.share(analysis.whole().heap_ns).low;
   const double wall_ns = static_cast<double>(recording.end.wall_us) * 1e3;
@@ -194,16 +194,16 @@ analyse::totals totals_of(analyse::analysis& analysis) {
 std::string missing_memory(const limit& limit, analyse::analysis& analysis) {
   using metric_kind = limit::metric_kind;
   const analyse::memory_findings& memory = analysis.memory();
-  const format::program_facts& program = analysis.recorded().program;
+  const format::program_facts& program = analysis.recording().program;
   const bool tells_no_peak = memory.peak_bytes == 0 && (program.interval == 0 || program.is_late);
   if (limit.metric == metric_kind::peak && tells_no_peak && analysis.heap().bytes != 0)
     return "the recording does not cover the program from its beginning";
-  if (limit.metric == metric_kind::never_freed && analysis.recorded().end.is_running)
+  if (limit.metric == metric_kind::never_freed && analysis.recording().end.is_running)
     return "the program still ran when the recording ended; use \"in use at the end\"";
   if (limit.metric == metric_kind::growth && !memory.has_trends) {
     return fmt::format(
         "it has {}, and growth is told from {} on; a run of 0.6 s has them, on a busy machine a longer one",
-        count_text(analysis.recorded().snapshots.size(), "snapshot"), analyse::min_trend_snapshots);
+        count_text(analysis.recording().snapshots.size(), "snapshot"), analyse::min_trend_snapshots);
   }
   return "";
 }
@@ -247,7 +247,7 @@ std::vector<unchecked_limit> take_unchecked(std::vector<limit>& limits,
                                             analyse::analysis& analysis) {
   std::vector<unchecked_limit> unchecked;
   std::erase_if(limits, [&](const limit& limit) {
-    const format::recording& recording = analysis.recorded();
+    const format::recording& recording = analysis.recording();
     std::string reason = missing_source(limit, recording);
     if (reason.empty()) reason = missing_memory(limit, analysis);
     if (reason.empty()) reason = missing_function(limit, locations, analysis);

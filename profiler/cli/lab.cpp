@@ -44,15 +44,15 @@ struct lab_request {
   bool is_quick = false, lists_experiments = false;
 };
 
-std::string joined(const std::vector<std::uint64_t>& numbers) {
+std::string join(const std::vector<std::uint64_t>& numbers) {
   std::string text;
   for (const std::uint64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
   return text;
 }
 
 void print_parameter(const lab::parameter& parameter) {
-  const std::string values = fmt::format("{}={}", parameter.name, joined(parameter.usual));
-  fmt::print("    {:<44} {}; quick {}; {} to {}\n", values, parameter.description, joined(parameter.quick),
+  const std::string values = fmt::format("{}={}", parameter.name, join(parameter.usual));
+  fmt::print("    {:<44} {}; quick {}; {} to {}\n", values, parameter.description, join(parameter.quick),
              parameter.minimum, parameter.maximum);
 }
 
@@ -138,7 +138,7 @@ int run_lab(const lab_request& request) {
   if (shows_text) {
     std::string facts;
     for (const auto& [name, value] : machine) facts += (facts.empty() ? "" : "; ") + fmt::format("{} {}", name, value);
-    fmt::print("{}\n", wrapped(facts, "", text_width));
+    fmt::print("{}\n", wrap_text(facts, "", text_width));
   }
   std::vector<lab::result> results;
   bool is_broken = false;

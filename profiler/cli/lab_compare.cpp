@@ -23,7 +23,7 @@ std::string machine_text(const lab::kept_run& before, const lab::kept_run& after
   for (const auto& [name, value] : after.machine) {
     for (const auto& [other_name, other_value] : before.machine) {
       if (name == other_name && value != other_value)
-        text += wrapped(fmt::format("{}: {} → {}", name, other_value, value), "  ", text_width);
+        text += wrap_text(fmt::format("{}: {} → {}", name, other_value, value), "  ", text_width);
     }
   }
   return text;

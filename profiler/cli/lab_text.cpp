@@ -24,7 +24,7 @@ std::string bar(double share, std::size_t columns) {
   return text + eighths.at(eighths_filled % 8);
 }
 
-std::string padded(const std::string& text, std::size_t columns) {
+std::string pad(const std::string& text, std::size_t columns) {
   std::size_t width = 0;
   for (const char letter : text) width += (static_cast<unsigned char>(letter) & 0xc0U) != 0x80U ? 1 : 0;
   return text + std::string(width < columns ? columns - width : 0, ' ');
@@ -32,7 +32,7 @@ std::string padded(const std::string& text, std::size_t columns) {
 
 std::string number_text(double number) {
   return number >= 1e10   ? fmt::format("{:.3g}", number)
-         : number >= 99.5 ? grouped(static_cast<std::uint64_t>(std::llround(number)))
+         : number >= 99.5 ? group_digits(static_cast<std::uint64_t>(std::llround(number)))
                           : lab::two_digits(number);
 }
 
@@ -43,9 +43,9 @@ class experiment_text {
   std::string str() {
     text_ = colours_.bold(result_.definition->name) + ": " +
             cut(result_.definition->source, text_width - result_.definition->name.size() - 2) + "\n";
-    text_ += wrapped(result_.definition->claim, "  ", text_width);
+    text_ += wrap_text(result_.definition->claim, "  ", text_width);
     if (!result_.failure.empty()) {
-      text_ += wrapped("Failed: " + result_.failure, "  ", text_width);
+      text_ += wrap_text("Failed: " + result_.failure, "  ", text_width);
     } else {
       using lab::claim_outcome;
       const claim_outcome outcome = result_.judgement.outcome;
@@ -53,18 +53,18 @@ class experiment_text {
                                : outcome == claim_outcome::partly ? "The claim holds in part. "
                                : outcome == claim_outcome::no     ? "The claim does not hold. "
                                                                   : "";
-      text_ += wrapped(word + result_.judgement.text, "  ", text_width);
+      text_ += wrap_text(word + result_.judgement.text, "  ", text_width);
     }
     for (std::size_t sweep_index = 0; sweep_index < result_.axes.size(); ++sweep_index) table(sweep_index);
-    for (const std::string& note : result_.skipped) text_ += wrapped(note, "  ", text_width);
+    for (const std::string& note : result_.skipped) text_ += wrap_text(note, "  ", text_width);
     return text_ + "\n";
   }
 
  private:
   void table(std::size_t sweep_index) {
     const lab::sweep& sweep = result_.definition->sweeps[sweep_index];
-    text_ += "\n" + wrapped(fmt::format("{} ({}, median of {})", sweep.title, sweep.y_label, result_.rounds), "  ",
-                            text_width);
+    text_ += "\n" + wrap_text(fmt::format("{} ({}, median of {})", sweep.title, sweep.y_label, result_.rounds), "  ",
+                              text_width);
     base_ = base_of(sweep_index);
     const std::vector<std::uint64_t>& values = result_.axes[sweep_index];
     for (std::size_t begin = 0; begin < values.size(); begin += max_values) {
@@ -91,16 +91,16 @@ class experiment_text {
   }
 
   void head(const lab::sweep& sweep, const std::vector<std::uint64_t>& xs, bool has_bars) {
-    std::string line = "  " + padded(cut(sweep.x_label, name_columns), name_columns);
+    std::string line = "  " + pad(cut(sweep.x_label, name_columns), name_columns);
     for (const std::uint64_t x : xs)
-      line += fmt::format("{:>{}}", sweep.x_names.empty() ? grouped(x) : sweep.x_name(x), value_columns);
+      line += fmt::format("{:>{}}", sweep.x_names.empty() ? group_digits(x) : sweep.x_name(x), value_columns);
     if (has_bars)
       line += "   " + cut("time over " + base_ + "'s", text_width - 5 - name_columns - value_columns * xs.size());
     text_ += colours_.faint(line) + "\n";
   }
 
   void line(std::size_t sweep_index, const lab::form& form, const std::vector<std::uint64_t>& xs, bool has_bars) {
-    std::string line = "  " + padded(cut(form.name, name_columns), name_columns);
+    std::string line = "  " + pad(cut(form.name, name_columns), name_columns);
     bool is_there = false;
     for (const std::uint64_t x : xs) {
       const lab::row* const row = result_.find(sweep_index, form.name, x);
@@ -136,7 +136,7 @@ class experiment_text {
   }
 
   void ratio_line(std::size_t sweep_index, const lab::ratio& ratio, const std::vector<std::uint64_t>& xs) {
-    std::string line = "  " + padded(cut(ratio.name, name_columns), name_columns);
+    std::string line = "  " + pad(cut(ratio.name, name_columns), name_columns);
     bool is_there = false;
     for (const std::uint64_t x : xs) {
       const std::optional<double> value = result_.ratio(sweep_index, ratio.dividend, ratio.divisor, x);
@@ -147,7 +147,7 @@ class experiment_text {
   }
 
   void original_line(const lab::original_curve& curve, const std::vector<std::uint64_t>& xs) {
-    std::string line = "  " + padded(cut(curve.name, name_columns), name_columns);
+    std::string line = "  " + pad(cut(curve.name, name_columns), name_columns);
     for (const std::uint64_t x : xs) {
       const auto point = std::find_if(curve.points.begin(), curve.points.end(),
                                       [&](const auto& pair) { return pair.first == static_cast<double>(x); });
@@ -170,7 +170,7 @@ class experiment_text {
     for (const std::uint64_t x : result_.axes[sweep_index]) {
       std::string lines;
       for (const lab::form& form : result_.forms) {
-        std::string line = "  " + padded(cut(form.name, name_columns), name_columns);
+        std::string line = "  " + pad(cut(form.name, name_columns), name_columns);
         bool is_there = false;
         for (const std::string& name : names) {
           const std::optional<double> number = result_.count(sweep_index, form.name, x, name);
@@ -181,9 +181,9 @@ class experiment_text {
       }
       if (lines.empty()) continue;
       std::string head =
-          "  " +
-          padded(cut(fmt::format("{} {}", result_.definition->sweeps[sweep_index].axis.name, grouped(x)), name_columns),
-                 name_columns);
+          "  " + pad(cut(fmt::format("{} {}", result_.definition->sweeps[sweep_index].axis.name, group_digits(x)),
+                         name_columns),
+                     name_columns);
       for (const std::string& name : names) head += fmt::format("{:>{}}", cut(name, columns - 1), columns);
       text_ += colours_.faint(head) + "\n" + lines;
     }
@@ -198,7 +198,7 @@ class experiment_text {
 
 std::string lab_text(const lab::result& result) { return experiment_text(result).str(); }
 
-std::string wrapped(const std::string& text, const std::string& indent, std::size_t columns) {
+std::string wrap_text(const std::string& text, const std::string& indent, std::size_t columns) {
   std::string lines, line;
   std::size_t width = indent.size();
   for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {

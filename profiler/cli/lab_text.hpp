@@ -11,6 +11,6 @@ namespace tarn::command {
 std::string lab_text(const lab::result& result);
 
 // Returns `text` in lines of at most `columns`, each after `indent`, with a line end after the last.
-std::string wrapped(const std::string& text, const std::string& indent, std::size_t columns);
+std::string wrap_text(const std::string& text, const std::string& indent, std::size_t columns);
 
 }  // namespace tarn::command

@@ -234,7 +234,7 @@ std::string summary_text(const format::recording& recording, std::uint32_t sourc
   add_count(recording.cpu.interval_ns != 0, samples, "CPU sample", "");
   if (has(call_kind)) {
     const analyse::call_findings calls = analyse::find_calls(recording);
-    text += (text.empty() ? "" : ", ") + estimated(calls.calls, calls.error, "system call");
+    text += (text.empty() ? "" : ", ") + estimate_text(calls.calls, calls.error, "system call");
   }
   // A file that begins late also names sites and threads of before.
   std::set<std::uint32_t> sites, threads;
@@ -254,7 +254,7 @@ std::string summary_text(const format::recording& recording, std::uint32_t sourc
   sites.erase(0);  // stands for all beyond the limit
   const std::size_t count = count_of_threads(recording, threads);
   const std::string seen_threads = count < all_threads && !threads.empty()
-                                       ? fmt::format("{} of {}", grouped(count), count_text(all_threads, "thread"))
+                                       ? fmt::format("{} of {}", group_digits(count), count_text(all_threads, "thread"))
                                        : count_text(count, "thread");
   return text + fmt::format(" at {} by {}", count_text(sites.size(), "call stack"), seen_threads);
 }
@@ -302,7 +302,7 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
              analyse::collector_text_of(recorded_facts));
   fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n",
              summary_text(recorded_facts, sources, recording.all_threads()), recording.path(),
-             grouped(recording.bytes()), recording.path());
+             group_digits(recording.bytes()), recording.path());
 }
 
 namespace {
@@ -398,7 +398,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
   auto next = steady::now() + first_pause;
   input_output_counts input_output;
   const auto events = [&] {
-    std::vector<pollfd> descriptors = child_processes.running();
+    std::vector<pollfd> descriptors = child_processes.poll_entries();
     if (control) descriptors.push_back({control->descriptor(), POLLIN, 0});
     return descriptors;
   };
@@ -445,8 +445,8 @@ const process_recording& keep_one(children& child_processes, process_recording& 
   arranged.program_ended();
   child_processes.write_changes(request.output, facts);
   while (request.follows_children && child_processes.has_running() && stopped == 0) {
-    std::vector<pollfd> running = child_processes.running();
-    ::poll(running.data(), running.size(), static_cast<int>(first_pause.count()));
+    std::vector<pollfd> entries = child_processes.poll_entries();
+    ::poll(entries.data(), entries.size(), static_cast<int>(first_pause.count()));
     take_samples(sampler.get());
     child_processes.write_changes(request.output, facts);
   }

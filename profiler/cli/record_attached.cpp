@@ -58,7 +58,7 @@ std::vector<std::string> words_of(pid_t process) {
 double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) * 1e-6; }
 
 // Returns a descriptor whose lock no other `tarn record` has; negative where one has it.
-int locked(const std::string& path, int flags) {
+int lock_file(const std::string& path, int flags) {
   const int file = ::open(path.c_str(), flags | O_CLOEXEC);
   if (file < 0) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
   if (::flock(file, LOCK_EX | LOCK_NB) == 0) return file;  // held as long as this process lives
@@ -69,7 +69,7 @@ int locked(const std::string& path, int flags) {
 // Returns null where another `tarn record` uses the region.
 std::unique_ptr<process_recording> open_region(const std::string& path, bool is_new, std::uint32_t sources,
                                                std::uint64_t interval) {
-  const int file = locked(path, O_RDWR);
+  const int file = lock_file(path, O_RDWR);
   if (file < 0) return nullptr;
   return is_new ? std::make_unique<process_recording>(file, sources, interval, attached_region_bytes)
                 : std::make_unique<process_recording>(file, sources, interval);
@@ -78,7 +78,7 @@ std::unique_ptr<process_recording> open_region(const std::string& path, bool is_
 format::end_facts end_of(const process_recording& recording, const watched_process& process) {
   format::end_facts end = recording.so_far();
   const std::optional<int> status = process.status();
-  const auto ending = recording.region().ending();
+  const auto ending = recording.region().read_end_facts();
   if (status) {
     end.is_running = false;
     end.status_is_signal = WIFSIGNALED(*status);
@@ -121,7 +121,7 @@ void record_attached(const record_request& request) {
   std::uint32_t sources = request.records_heap ? source_bit(heap_kind) : 0;
   if (request.records_locks) sources |= source_bit(lock_kind);
   if (sources == 0 && !request.records_cpu) sources = source_bit(heap_kind) | source_bit(lock_kind);
-  if (::kill(process, 0) == 0 && locked(fmt::format("/proc/{}", process), O_RDONLY | O_DIRECTORY) < 0)
+  if (::kill(process, 0) == 0 && lock_file(fmt::format("/proc/{}", process), O_RDONLY | O_DIRECTORY) < 0)
     fail_in_use(process);
   require_attachable(process);
   format::program_facts facts = facts_of(words_of(process), sources, request.interval);

@@ -17,7 +17,7 @@ namespace {
 
 // Returns the end that the recorder noted or, if a signal ended the process, the end that the system reports.
 std::optional<format::end_facts> end_of(const process_recording& recording, const watched_process& process) {
-  if (const auto end = recording.region().ending()) return end;
+  if (const auto end = recording.region().read_end_facts()) return end;
   const std::optional<int> status = process.status();
   if (!status || !WIFSIGNALED(*status)) return std::nullopt;
   const format::snapshot_facts last =
@@ -115,7 +115,7 @@ bool children::has_running() const {
   });
 }
 
-std::vector<pollfd> children::running() const {
+std::vector<pollfd> children::poll_entries() const {
   std::vector<pollfd> descriptors;
   for (const child_process& child : children_) {
     if (child.recording->has_begun() && !child.is_over) descriptors.push_back({child.watched->descriptor(), POLLIN, 0});
@@ -130,7 +130,7 @@ bool is_of_launcher(const process_recording& process) {
   return arguments.empty() || is_launcher(arguments.front());
 }
 std::uint64_t processor_us(const process_recording& process) {
-  if (const auto end = process.region().ending()) return end->user_us + end->system_us;
+  if (const auto end = process.region().read_end_facts()) return end->user_us + end->system_us;
   if (process.now().snapshots.empty()) return 0;
   return process.now().snapshots.back().user_us + process.now().snapshots.back().system_us;
 }
@@ -199,8 +199,8 @@ void children::print_summary(const region_file& first) const {
   if (count > 1)
     fmt::print(stderr, "tarn: recorded {} child processes, each in a file of its own, such as {}\n", count,
                last->path());
-  if (first.missed() != 0) {
-    fmt::print(stderr, "tarn: {} more child processes were not recorded; the limit is {}\n", first.missed(),
+  if (first.missed_count() != 0) {
+    fmt::print(stderr, "tarn: {} more child processes were not recorded; the limit is {}\n", first.missed_count(),
                children_.size());
   }
 }

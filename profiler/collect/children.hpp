@@ -42,9 +42,9 @@ class children {
 
   bool has_running() const;
   // Returns the running children for poll(2), so that the caller comes back as soon as one ends.
-  std::vector<pollfd> running() const;
+  std::vector<pollfd> poll_entries() const;
 
-  // Ends the recording of a launcher. Of the programs that it started, the one with the most processor time takes its
+  // Ends the recording of a launcher. Of the programs that it started, the one with the most CPU time takes its
   // place, unless the launcher itself became a program; the files of all other processes are removed. Returns the
   // recording that is left.
   process_recording& keep_longest_running(process_recording& launcher);

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "profiler/base/cpu_time.hpp"
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
-#include "profiler/base/processor_time.hpp"
 #include "profiler/collect/region_file.hpp"
 #include "profiler/format/build_id.hpp"
 #include "profiler/launch/machine_cache.hpp"
@@ -41,7 +41,7 @@ std::vector<std::string> environment_with(std::vector<std::string> added) {
 }
 
 // Returns the result of `tarn measure recorder` in a process with these variables.
-std::optional<work_times> measured(const std::vector<std::string>& variables) {
+std::optional<work_times> measure_prices(const std::vector<std::string>& variables) {
   constexpr std::chrono::seconds longest{30};
   std::error_code error;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
@@ -67,12 +67,12 @@ long disturbances() {
 
 // Returns zeroes where nothing can be measured.
 prices prices_of_one_round(const std::string& library, std::uint32_t sources, bool is_full) {
-  const std::optional<work_times> plain = measured({});
+  const std::optional<work_times> plain = measure_prices({});
   if (!plain) return {};
   const region_file region(sources, is_full ? 0 : no_samples, format::min_region_bytes * 2);
   const std::optional<work_times> recorded =
-      measured({"LD_PRELOAD=" + library, std::string(format::region_variable) + "=" + region.path(),
-                std::string(format::process_variable) + "=0"});
+      measure_prices({"LD_PRELOAD=" + library, std::string(format::region_variable) + "=" + region.path(),
+                      std::string(format::process_variable) + "=0"});
   if (!recorded || region.images() == 0) return {};
   prices result{};
   const auto added_ns = [&](format::work_item item) { return std::max(recorded->ns[item] - plain->ns[item], 0.0); };
@@ -129,7 +129,7 @@ std::string cache_file(std::uint32_t sources, bool is_full) {
 std::optional<prices> cached_prices(const std::string& file, const json& facts) {
   constexpr std::chrono::hours max_age{24};
   try {
-    const json stored = cached(file);
+    const json stored = read_cached(file);
     if (stored.is_null() || stored.at("facts") != facts) return std::nullopt;
     const std::chrono::seconds age = stored.at("is_disturbed").get<bool>() ? disturbed_costs_age : max_age;
     if (stored.at("date").get<std::string>() <= date_before_now(age)) return std::nullopt;
@@ -147,10 +147,10 @@ const prices& recorder_prices::get() {
     const json facts = facts_of(library_);
     measured_ = cached_prices(file, facts);
     if (measured_) return *measured_;
-    const double before_seconds = processor_seconds(RUSAGE_CHILDREN);
+    const double before_seconds = cpu_seconds_of(RUSAGE_CHILDREN);
     const calibration_time time;
     measured_ = measured_prices(library_, sources_, is_full_);
-    spent_seconds_ = processor_seconds(RUSAGE_CHILDREN) - before_seconds;
+    spent_seconds_ = cpu_seconds_of(RUSAGE_CHILDREN) - before_seconds;
     if (*measured_ == prices{}) return *measured_;  // nothing could be measured
     cache(file, {{"facts", facts},
                  {"date", date_before_now(std::chrono::seconds(0))},
@@ -161,7 +161,7 @@ const prices& recorder_prices::get() {
 }
 
 std::uint64_t recorder_prices::collector_us() const {
-  return static_cast<std::uint64_t>((processor_seconds(RUSAGE_SELF) + spent_seconds_) * 1e6);
+  return static_cast<std::uint64_t>((cpu_seconds_of(RUSAGE_SELF) + spent_seconds_) * 1e6);
 }
 
 }  // namespace tarn::command

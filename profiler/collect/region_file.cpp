@@ -191,7 +191,7 @@ std::array<std::uint64_t, work_counter_count> region_file::work() const {
   return counts;
 }
 
-std::optional<end_facts> region_file::ending() const {
+std::optional<end_facts> region_file::read_end_facts() const {
   if (header_->has_ended.load(std::memory_order_acquire) == 0) return std::nullopt;
   return end_facts{false,
                    header_->status.load(),

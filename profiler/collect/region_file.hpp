@@ -60,7 +60,7 @@ class region_file {
   int first_thread() const;
   std::uint32_t sources() const { return header_->sources; }
   bool is_sampled() const { return header_->interval != 0; }
-  std::uint32_t missed() const { return header_->missed.load(); }
+  std::uint32_t missed_count() const { return header_->missed.load(); }
   int file() const { return file_; }
 
   // Returns the command line of the program that counts here, as it was at its last exec; empty until there is one.
@@ -75,7 +75,7 @@ class region_file {
   std::array<std::uint64_t, format::work_counter_count> work() const;
 
   // Returns how the counting process ended, if it called exit() or _exit().
-  std::optional<format::end_facts> ending() const;
+  std::optional<format::end_facts> read_end_facts() const;
   // Returns the most memory that the process had, if it called exit() or _exit(); otherwise 0.
   std::uint64_t peak_resident_bytes() const;
 

@@ -48,7 +48,7 @@ struct row_labels {
   std::string others;  // "region=eu;zone=a"
 };
 // Returns the labels with these defaults.
-row_labels completed(const row_labels& labels, const profile& profile);
+row_labels complete_labels(const row_labels& labels, const profile& profile);
 void write_rows(const profile& profile, const row_labels& labels, const sink& output);
 enum class column_type { text, number };
 struct column {

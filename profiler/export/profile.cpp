@@ -22,7 +22,7 @@ std::string_view name(sample_source source) {
   return "";
 }
 
-profile::profile(analyse::analysis& analysis) : analysis_(analysis), recording_(analysis.recorded()) {
+profile::profile(analyse::analysis& analysis) : analysis_(analysis), recording_(analysis.recording()) {
   add_stacks(analysis.names());
   add_heap(analysis.heap());
   add_locks(analysis.locks());

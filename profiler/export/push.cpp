@@ -53,7 +53,7 @@ std::string name_of(const exports::row_labels& labels) {
 profile_upload upload_of(const exports::profile& profile, const exports::row_labels& labels,
                          const exports::time_range& time) {
   return {fmt::format("name={}&from={}&until={}&format=pprof&spyName=tarn",
-                      encoded(name_of(exports::completed(labels, profile))), time.from_ns, time.until_ns),
+                      encoded(name_of(exports::complete_labels(labels, profile))), time.from_ns, time.until_ns),
           exports::gzip(exports::as_pprof(profile, time))};
 }
 

@@ -27,7 +27,7 @@ std::int64_t as_signed(std::uint64_t number) {
   return static_cast<std::int64_t>(std::min(number, largest));  // more comes from a broken file
 }
 
-// The first remedy of a site. Its saving is processor time of the whole run; empty if it is not predicted.
+// The first remedy of a site. Its saving is CPU time of the whole run; empty if it is not predicted.
 struct site_remedy {
   std::string_view name;
   std::optional<analyse::range> saving;
@@ -53,7 +53,7 @@ std::map<site_key, site_remedy> remedies_in(analyse::analysis& analysis) {
   for (const auto& [key, index] : analysis.calls().index_by_site) {
     const analyse::call_site& site = analysis.calls().sites[index];
     if (site.remedy.empty()) continue;
-    const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
+    const analyse::call_saving saving = analyse::saving_of(site, analysis.recording(), analysis.costs());
     remedies[{sample_source::call, key.first, site.name, analyse::name(site.category)}] = {
         analyse::name(site.category), saving.not_predicted.empty() ? std::optional(saving.ns) : std::nullopt, calls,
         site.sums[format::calls]};
@@ -67,7 +67,7 @@ std::map<site_key, site_remedy> remedies_in(analyse::analysis& analysis) {
   return remedies;
 }
 
-// Returns the processor time of an allocation with its free, in nanoseconds, by site.
+// Returns the CPU time of an allocation with its free, in nanoseconds, by site.
 std::map<std::uint32_t, double> heap_prices(const analyse::analysis& analysis) {
   std::map<std::uint32_t, double> prices;
   for (const analyse::site& site : analysis.heap().sites) {
@@ -123,14 +123,14 @@ std::string function_id(const profile& profile, const analyse::code_location& lo
   return id_of(fmt::format("{}+{:x}", module == modules.end() ? location.module : module->build_id, location.offset));
 }
 
-std::string called(const format::recording& recording) {
+std::string program_file_name(const format::recording& recording) {
   const std::vector<std::string>& arguments = recording.program.arguments;
   return arguments.empty() ? "program" : analyse::file_name(arguments.front());
 }
 
 // Returns the build id of the program's file, or its name if it has none.
 std::string build_of(const format::recording& recording) {
-  const std::string program = called(recording);
+  const std::string program = program_file_name(recording);
   for (std::size_t index = recording.modules.size(); index-- > 0;) {  // that of the last image, after an exec
     if (analyse::file_name(recording.modules[index].path) == program) return module_key(recording, index);
   }
@@ -150,7 +150,7 @@ std::string recording_id(const format::recording& recording) {
 // The columns that are the same in all rows of a recording.
 nlohmann::json facts_of(const profile& profile, const row_labels& labels) {
   const format::recording& recording = profile.recording();
-  const row_labels filled = completed(labels, profile);
+  const row_labels filled = complete_labels(labels, profile);
   return {{"schema", row_schema},
           {"recording", recording_id(recording)},
           {"host", filled.host},
@@ -164,14 +164,14 @@ nlohmann::json facts_of(const profile& profile, const row_labels& labels) {
           {"process", as_signed(recording.program.process)},
           {"started", as_signed(recording.program.started)},
           {"length", as_signed(profile.length_ns())},
-          {"processor_time", std::llround(profile.analysis().whole().cpu_ns.middle())}};
+          {"program_cpu_time", std::llround(profile.analysis().whole().cpu_ns.middle())}};
 }
 
 }  // namespace
 
 std::vector<column> row_columns() {
   std::vector<column> columns;
-  for (const char* const name : {"schema", "process", "started", "length", "processor_time", "line"})
+  for (const char* const name : {"schema", "process", "started", "length", "program_cpu_time", "line"})
     columns.push_back({name, column_type::number});
   for (const char* const name : {"recording", "host",        "service",  "version",  "container", "labels", "build",
                                  "program",   "machine",     "source",   "category", "operation", "thread", "freed_by",
@@ -182,11 +182,11 @@ std::vector<column> row_columns() {
   return columns;
 }
 
-row_labels completed(const row_labels& labels, const profile& profile) {
+row_labels complete_labels(const row_labels& labels, const profile& profile) {
   const auto either = [](const std::string& label, const std::string& fact) { return label.empty() ? fact : label; };
   const format::recording& recording = profile.recording();
   row_labels filled = labels;
-  filled.service = either(labels.service, called(recording));
+  filled.service = either(labels.service, program_file_name(recording));
   filled.version = either(labels.version, build_of(recording));
   filled.host = either(labels.host, recording.program.host);
   return filled;

@@ -120,7 +120,7 @@ std::vector<proposal> proposals_of(
   std::map<std::tuple<std::string, int, bool>, std::size_t> indexes;
   for (const analyse::site& site : analysis.grouped_sites()) {
     if (sites.size() == max_sites) break;
-    const std::vector<analyse::code_location> frames = analyse::frames_of(analysis.recorded(), site, analysis.names());
+    const std::vector<analyse::code_location> frames = analyse::frames_of(analysis.recording(), site, analysis.names());
     const analyse::site_view view = analysis.view(site);
     if (view.location() == nullptr) continue;
     const bool allocates_counts = std::any_of(frames.begin(), frames.end(), [](const analyse::code_location& frame) {
@@ -150,7 +150,7 @@ std::vector<proposal> proposals_of(
     if (!next) continue;
     const analyse::range share = analysis.share(next->saved_ns);
     const double expected = next->saves_more ? share.high : share.middle();
-    if (analysis.knows_processor_time() ? expected < min_saved_share : next->saved_ns.middle() <= 0) continue;
+    if (analysis.knows_cpu_time() ? expected < min_saved_share : next->saved_ns.middle() <= 0) continue;
     next->files = std::move(lines[index].files);
     next->callers = callers_of(lines[index].callers, static_cast<double>(sites[index].sums[format::blocks]));
     proposals.push_back(std::move(*next));

@@ -31,7 +31,7 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return std::move(result.output);
 }
 
-std::string setting(const std::string& root, const char* name, const char* fallback) {
+std::string read_setting(const std::string& root, const char* name, const char* fallback) {
   const std::string value = first_line(run_helper({"git", "-C", root, "config", name}, "", false).output);
   return std::string(name) + "=" + (value.empty() ? fallback : value);
 }
@@ -67,9 +67,9 @@ series::series(std::string root, std::string clone)
            "-C",
            clone_,
            "-c",
-           setting(root_, "user.name", "tarn fix"),
+           read_setting(root_, "user.name", "tarn fix"),
            "-c",
-           setting(root_, "user.email", "tarn-fix@localhost"),
+           read_setting(root_, "user.email", "tarn-fix@localhost"),
            "-c",
            "core.hooksPath=/dev/null",
            "-c",

@@ -8,17 +8,17 @@
 #include <iterator>
 #include <utility>
 
+#include "profiler/base/cpu_time.hpp"
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
-#include "profiler/base/processor_time.hpp"
 
 namespace tarn::fix {
 namespace {
 
 namespace fs = std::filesystem;
+using command::cpu_seconds_of;
 using command::exit_code;
 using command::fail;
-using command::processor_seconds;
 
 // Returns the line of a program's output that tells why it failed: the first error, else the last line.
 std::string telling_line(const command::helper_result& result) {
@@ -53,7 +53,7 @@ void replace_path(std::string& text, const std::string& path, const std::string&
 }
 
 // Returns the value of an entry of CMakeCache.txt.
-std::string cached(const std::string& cache, const std::string& name) {
+std::string cached_path(const std::string& cache, const std::string& name) {
   const std::size_t start = cache.find("\n" + name + "=");
   if (start == std::string::npos) return {};
   const std::size_t begin = start + name.size() + 2;
@@ -87,8 +87,8 @@ std::string trial::build_in(const build_tree& tree) const {
   if (!fs::exists(tree.build + "/CMakeCache.txt")) {
     std::ifstream file(build_ + "/CMakeCache.txt");
     std::string cache{std::istreambuf_iterator<char>(file), {}};
-    const std::string old_build = cached(cache, "CMAKE_CACHEFILE_DIR:INTERNAL");
-    const std::string old_source = cached(cache, "CMAKE_HOME_DIRECTORY:INTERNAL");
+    const std::string old_build = cached_path(cache, "CMAKE_CACHEFILE_DIR:INTERNAL");
+    const std::string old_source = cached_path(cache, "CMAKE_HOME_DIRECTORY:INTERNAL");
     const std::string source = tree.path / fs::relative(old_source, patches_.root());
     replace_path(cache, old_build, tree.build);
     replace_path(cache, old_source, source);
@@ -110,9 +110,9 @@ std::string trial::problem_in(const build_tree& tree) const {
 }
 
 double trial::run_in(const build_tree& tree, std::string& problem) const {
-  const double before = processor_seconds(RUSAGE_CHILDREN);
+  const double before = cpu_seconds_of(RUSAGE_CHILDREN);
   if (problem.empty()) problem = problem_of(tree.folder, commands_.prove, "the prove command fails");
-  return processor_seconds(RUSAGE_CHILDREN) - before;
+  return cpu_seconds_of(RUSAGE_CHILDREN) - before;
 }
 
 trial::outcome trial::judge(double predicted_share) {

@@ -1,7 +1,7 @@
 -- which remedy saves most over all hosts; for locks, how long threads wait where the remedy fits
 with
 total as (
-  select service, sum(processor_time) as processor_time from hosts group by service
+  select service, sum(program_cpu_time) as program_cpu_time from hosts group by service
 ),
 remedy as (
   select service, source, remedy, count(distinct host) as hosts, count(distinct function_id) as functions,
@@ -10,8 +10,8 @@ remedy as (
   group by service, source, remedy
 ),
 ranked as (
-  select r.*, r.saves_low_s * 1e9 / nullif(t.processor_time, 0) as low_share,
-    r.saves_high_s * 1e9 / nullif(t.processor_time, 0) as high_share,
+  select r.*, r.saves_low_s * 1e9 / nullif(t.program_cpu_time, 0) as low_share,
+    r.saves_high_s * 1e9 / nullif(t.program_cpu_time, 0) as high_share,
     row_number() over (order by r.saves_low_s + r.saves_high_s + r.waits_s desc, r.service, r.source, r.remedy) as place
   from remedy r join total t on r.service = t.service
 )

@@ -1,7 +1,7 @@
 -- the dearest sites of all hosts, with their distribution over the hosts
 with
 total as (
-  select service, sum(processor_time) as processor_time, count(distinct host) as hosts
+  select service, sum(program_cpu_time) as program_cpu_time, count(distinct host) as hosts
   from hosts group by service
 ),
 host_length as (
@@ -19,7 +19,7 @@ rated as (
 ),
 site as (
   select r.service, r.source, r.category, r.operation, r.function_id, min(r.function) as function,
-    min(r.file) as file, sum(r.cost) / 1e9 as seconds, sum(r.cost) / nullif(max(t.processor_time) * 1e0, 0) as cpu_share,
+    min(r.file) as file, sum(r.cost) / 1e9 as seconds, sum(r.cost) / nullif(max(t.program_cpu_time) * 1e0, 0) as cpu_share,
     count(*) as hosts, max(t.hosts) as all_hosts, median(r.rate) as median_ms_per_s, max(r.rate) as max_ms_per_s,
     max_by(r.host, r.rate) as dearest_host
   from rated r join total t on r.service = t.service

@@ -12,12 +12,12 @@ where r.schema = 1
 -- One row for each recording, with the facts that all of its rows repeat.
 create or replace temporary view recordings as
 select recording, min(service) as service, min(version) as version, min(host) as host,
-  min(started) as started, max(length) as length, max(processor_time) as processor_time, count(*) as row_count
+  min(started) as started, max(length) as length, max(program_cpu_time) as program_cpu_time, count(*) as row_count
 from samples
 group by recording;
 
 create or replace temporary view hosts as
-select service, version, host, count(*) as recordings, sum(length) as length, sum(processor_time) as processor_time,
+select service, version, host, count(*) as recordings, sum(length) as length, sum(program_cpu_time) as program_cpu_time,
   sum(row_count) as row_count
 from recordings
 group by service, version, host;

@@ -8,21 +8,22 @@ namespace {
 using nlohmann::ordered_json;
 
 // Five digits are all that a clock provides, and keep the file small.
-double rounded(double number) {
+double round_digits(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.5g", number);
   return std::strtod(text, nullptr);
 }
 
 ordered_json as_json(const spread& spread) {
-  return {{"median", rounded(spread.median)}, {"low", rounded(spread.low)}, {"high", rounded(spread.high)}};
+  return {
+      {"median", round_digits(spread.median)}, {"low", round_digits(spread.low)}, {"high", round_digits(spread.high)}};
 }
 
 ordered_json curves(const std::vector<original_curve>& sources) {
   ordered_json list = ordered_json::array();
   for (const original_curve& curve : sources) {
     ordered_json points = ordered_json::array();
-    for (const auto& [x, y] : curve.points) points.push_back({rounded(x), rounded(y)});
+    for (const auto& [x, y] : curve.points) points.push_back({round_digits(x), round_digits(y)});
     list.push_back({{"name", curve.name}, {"unit", curve.unit}, {"points", points}});
   }
   return list;
@@ -35,14 +36,14 @@ ordered_json sweep_json(const result& result, std::size_t sweep_index) {
     ordered_json points = ordered_json::array();
     for (const std::uint64_t x : result.axes[sweep_index]) {
       if (const auto y = result.ratio(sweep_index, ratio.dividend, ratio.divisor, x))
-        points.push_back({x, rounded(*y)});
+        points.push_back({x, round_digits(*y)});
     }
     if (!points.empty()) ratios.push_back({{"name", ratio.name}, {"unit", "times"}, {"points", points}});
   }
   ordered_json exponents = ordered_json::object();
   for (const form& form : result.forms) {
     const auto exponent = sweep.x_names.empty() ? result.exponent(sweep_index, form.name) : std::nullopt;
-    if (exponent) exponents[form.name] = rounded(*exponent);
+    if (exponent) exponents[form.name] = round_digits(*exponent);
   }
   return {{"name", sweep.name},
           {"title", sweep.title},
@@ -58,14 +59,17 @@ ordered_json sweep_json(const result& result, std::size_t sweep_index) {
 
 ordered_json row_json(const result& result, const row& row) {
   ordered_json counts = ordered_json::object();
-  for (const auto& [name, values] : row.counts) counts[name] = rounded(spread_of(values).median);
+  for (const auto& [name, values] : row.counts) counts[name] = round_digits(spread_of(values).median);
   ordered_json rounds = ordered_json::array();
-  for (const double ns : row.ns) rounds.push_back(rounded(ns));
+  for (const double ns : row.ns) rounds.push_back(round_digits(ns));
   ordered_json ns = as_json(spread_of(row.ns));
   ns["rounds"] = rounds;
-  return {
-      {"sweep", result.definition->sweeps[row.sweep].name},          {"x", row.x},      {"form", row.form}, {"ns", ns},
-      {"processor_ns", rounded(spread_of(row.processor_ns).median)}, {"counts", counts}};
+  return {{"sweep", result.definition->sweeps[row.sweep].name},
+          {"x", row.x},
+          {"form", row.form},
+          {"ns", ns},
+          {"processor_ns", round_digits(spread_of(row.processor_ns).median)},
+          {"counts", counts}};
 }
 
 ordered_json experiment_json(const result& result) {
@@ -84,7 +88,7 @@ ordered_json experiment_json(const result& result) {
       {"unit", result.definition->unit},
       {"parameters", result.parameters},
       {"rounds", result.rounds},
-      {"seconds", rounded(result.seconds)},
+      {"seconds", round_digits(result.seconds)},
       {"forms", forms},
       {"sweeps", sweeps},
       {"shown_counts", result.definition->counts},

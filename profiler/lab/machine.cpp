@@ -15,7 +15,7 @@
 namespace tarn::lab {
 namespace {
 
-std::string trimmed(const std::string& text) {
+std::string trim(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t\n");
   return begin == std::string::npos ? std::string() : text.substr(begin, end - begin + 1);
 }
@@ -24,9 +24,9 @@ std::string trimmed(const std::string& text) {
 std::string first_of(const char* path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    if (key.empty()) return trimmed(line);
+    if (key.empty()) return trim(line);
     const std::size_t colon = line.find(':');
-    if (colon != std::string::npos && trimmed(line.substr(0, colon)) == key) return trimmed(line.substr(colon + 1));
+    if (colon != std::string::npos && trim(line.substr(0, colon)) == key) return trim(line.substr(colon + 1));
   }
   return "unknown";
 }

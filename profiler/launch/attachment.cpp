@@ -323,7 +323,7 @@ class recorder_image {
   }
 
   // Returns the part that a process maps. The rest of the file is for debuggers.
-  std::string_view loaded() const { return std::string_view(content_).substr(0, loaded_bytes_); }
+  std::string_view loaded_part() const { return std::string_view(content_).substr(0, loaded_bytes_); }
   // Returns the address of the symbol that it exports by this name, relative to its load address.
   remote_address offset_of(std::string_view name) const {
     remote_address offset = 0;
@@ -359,7 +359,7 @@ class recorder_image {
 remote_address load(remote_caller& caller, const remote_process& process, const recorder_image& image,
                     remote_address open, int file) {
   std::ofstream target(process.path_of(file), std::ios::binary);
-  target << image.loaded() << std::flush;
+  target << image.loaded_part() << std::flush;
   constexpr std::uint64_t now = 2;  // RTLD_NOW | RTLD_LOCAL
   const std::string path = fmt::format("/proc/self/fd/{}", file);
   const std::uint64_t handle = target ? caller.call(caller.scratch_stack(), open, caller.copy(path), now) : 0;

@@ -80,7 +80,7 @@ analyse::call_ns median_of(const std::array<analyse::call_ns, 3>& calls) {
           median(&analyse::call_ns::hidden)};
 }
 
-cost_model measured(const analyse::cost_facts& today) {
+cost_model measure_costs(const analyse::cost_facts& today) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
   cost_model model = measured_by({self, "measure", "parts"});
   model.facts = today;
@@ -109,7 +109,7 @@ cost_model machine_costs(bool must_measure) {
   const analyse::cost_facts today = facts_of_today();
   if (!must_measure) {
     try {
-      if (const json costs = cached(cost_file); !costs.is_null()) {
+      if (const json costs = read_cached(cost_file); !costs.is_null()) {
         cost_model stored = analyse::cost_model_from(costs);
         if (is_current(costs, stored, today)) return stored;
       }
@@ -117,7 +117,7 @@ cost_model machine_costs(bool must_measure) {
     }
   }
   const calibration_time time;
-  cost_model model = measured(today);
+  cost_model model = measure_costs(today);
   json costs = analyse::to_json(model);
   if (time.is_disturbed()) costs[disturbed_field] = true;
   cache(cost_file, costs);

@@ -61,7 +61,7 @@ analyse::cost_facts facts_of_today() {
 
 std::string date_before_now(std::chrono::seconds age) { return date_of(std::time(nullptr) - age.count()); }
 
-json cached(const std::string& file_name) {
+json read_cached(const std::string& file_name) {
   const fs::path path = path_of(file_name);
   if (path.empty()) return nullptr;
   std::ifstream input(path);
@@ -87,7 +87,7 @@ void cache(const std::string& file_name, const json& content) {
 bool calibration_time::is_disturbed() const {
   constexpr double max_ratio = 1.5;
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin_;
-  return wall.count() > max_ratio * (processor_seconds(RUSAGE_CHILDREN) - children_before_);
+  return wall.count() > max_ratio * (cpu_seconds_of(RUSAGE_CHILDREN) - children_before_);
 }
 
 }  // namespace tarn::command

@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "profiler/base/processor_time.hpp"
+#include "profiler/base/cpu_time.hpp"
 #include "profiler/predict/cost_model.hpp"
 
 namespace tarn::command {
@@ -16,7 +16,7 @@ analyse::cost_facts facts_of_today();
 std::string date_before_now(std::chrono::seconds age);
 
 // Returns the content of a file of the cache; null if it cannot be read, or if there is no home folder.
-nlohmann::json cached(const std::string& file_name);
+nlohmann::json read_cached(const std::string& file_name);
 // Replaces a file of the cache. Does nothing where it cannot be written.
 void cache(const std::string& file_name, const nlohmann::json& content);
 
@@ -28,7 +28,7 @@ class calibration_time {
 
  private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  double children_before_ = processor_seconds(RUSAGE_CHILDREN);
+  double children_before_ = cpu_seconds_of(RUSAGE_CHILDREN);
 };
 
 // Costs that other work disturbed are measured again by a command that comes so much later.

@@ -12,7 +12,7 @@ constexpr std::array<const char*, allocator_count> allocator_names = {"alone", "
 constexpr std::array<const char*, pattern_count> pattern_names = {"soon", "busy", "burst", "cold", "handed", "met"};
 
 // Returns the pattern to use if `pattern` was not measured: the nearest one that is usually not more expensive.
-lifetime_pattern nearest(lifetime_pattern pattern) {
+lifetime_pattern nearest_pattern(lifetime_pattern pattern) {
   switch (pattern) {
     case lifetime_pattern::met: return lifetime_pattern::handed;
     case lifetime_pattern::handed: return lifetime_pattern::cold;
@@ -38,7 +38,7 @@ double cost_model::pair_ns(allocator_kind allocator, lifetime_pattern pattern, s
     const double price = pairs[static_cast<std::size_t>(allocator)][static_cast<std::size_t>(pattern)][bucket];
     if (price >= 0) return price;
     if (pattern == lifetime_pattern::soon) return 0;
-    pattern = nearest(pattern);
+    pattern = nearest_pattern(pattern);
   }
 }
 

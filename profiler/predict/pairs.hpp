@@ -192,7 +192,7 @@ constexpr std::size_t batch_blocks(std::size_t max_blocks, std::size_t bytes) {
 static_assert(batch_blocks(64, 48) == 64 && batch_blocks(4096, 48) == 4096 && batch_blocks(4096, 4096) == 1024 &&
               batch_blocks(4096, std::size_t{1} << 20) == 8);
 
-inline std::vector<std::size_t> shuffled(std::size_t blocks) {
+inline std::vector<std::size_t> shuffle_order(std::size_t blocks) {
   std::vector<std::size_t> order(blocks);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
@@ -305,7 +305,7 @@ void measure_pairs(analyse::cost_model& model, analyse::allocator_kind kind, std
   set(lifetime_pattern::soon, soon_ns(server));
   set(lifetime_pattern::busy, busy_ns(server));
   set(lifetime_pattern::burst, burst_ns(server, batch_blocks(burst_blocks, bytes)));
-  set(lifetime_pattern::cold, batch_ns(server, shuffled(batch_blocks(4096, bytes))));
+  set(lifetime_pattern::cold, batch_ns(server, shuffle_order(batch_blocks(4096, bytes))));
   if (!has_other_threads) return;
   const std::size_t blocks = batch_blocks(128, bytes);
   for (int warm = 0; warm < 2; ++warm) handed_ns(server, blocks, false);  // until no memory is new

@@ -121,7 +121,7 @@ void reserve_exactly(growth& growth, const site& site) {
 
 // Returns the cost of copying: by realloc, and by a growing container, which copies half of the new buffer or more
 // because its size doubles.
-range copying(const site& site, const cost_model& costs, const growth& grown) {
+range copying_cost(const site& site, const cost_model& costs, const growth& grown) {
   range range = costs.copy_ns * as_double(site.sums[counter::copied]);
   if (site.has_grown) range += costs.copy_ns * (as_double(site.sums[counter::bytes]) * share_of_steps(grown) / 2);
   return range;
@@ -136,7 +136,7 @@ prediction served_by(remedy_kind remedy, allocator_kind now, const site& site, c
   prediction.remedy = remedy;
   prediction.ns = sum_over(
       site, [&](lifetime_pattern pattern, std::size_t size) { return costs.pair_ns(allocator, pattern, size); });
-  prediction.ns += copying(site, costs, grown);
+  prediction.ns += copying_cost(site, costs, grown);
   prediction.saved_ns = sum_over(site, [&](lifetime_pattern pattern, std::size_t size) {
     return costs.pair_ns(now, pattern, size) - costs.pair_ns(allocator, pattern, size);
   });
@@ -152,7 +152,7 @@ double lifetimes_from(const site& site, std::size_t first) {
   return blocks;
 }
 
-range widened(const range& range, double error) {
+range widen(const range& range, double error) {
   const double less = std::max(1 - error, 0.0), larger = 1 + error;
   return {std::min(range.low * less, range.low * larger), std::max(range.high * less, range.high * larger)};
 }
@@ -360,10 +360,10 @@ allocator_kind predictor::allocator_of(const site& site) const {
 site_prediction predictor::predict(const site& site, const growth& grown) const {
   site_prediction result = predict_exactly(site, grown);
   if (site.error > 0) {  // the counts are estimates
-    result.now_ns = widened(result.now_ns, site.error);
+    result.now_ns = widen(result.now_ns, site.error);
     for (prediction& remedy : result.remedies) {
-      remedy.ns = widened(remedy.ns, site.error);
-      remedy.saved_ns = widened(remedy.saved_ns, site.error);
+      remedy.ns = widen(remedy.ns, site.error);
+      remedy.saved_ns = widen(remedy.saved_ns, site.error);
     }
     result.reasons.emplace_back("the counts are those of samples");
   }
@@ -384,7 +384,7 @@ range cost_of(const call_ns& call, double blocks, double error, std::optional<do
   const range bounds = misprediction_rate ? range{call.at_misprediction_rate(*misprediction_rate),
                                                   call.at_misprediction_rate(*misprediction_rate)}
                                           : ordered_range(call.overlapping, call.mispredicted);
-  return widened(bounds * blocks, std::max(error, prediction_error));
+  return widen(bounds * blocks, std::max(error, prediction_error));
 }
 
 bool is_above_noise(const call_ns& cost, std::optional<double> misprediction_rate) {
@@ -440,7 +440,7 @@ prediction predictor::predict_reserve(const site& site, const growth& grown) con
     bytes += in_bytes;
     if (grown.bytes == 0 || format::size_bucket_end(size) <= grown.bytes) bytes_in_place += in_bytes;
   }
-  result.saved_ns += copying(site, costs_, grown) * (bytes == 0 ? 0 : bytes_in_place / bytes);
+  result.saved_ns += copying_cost(site, costs_, grown) * (bytes == 0 ? 0 : bytes_in_place / bytes);
   result.calls_saved = static_cast<std::uint64_t>(std::llround(std::max(blocks, 0.0)));
   result.memory_ns = memory_cost_of(site, grown);
   result.saved_ns = {result.saved_ns.low - result.memory_ns.high, result.saved_ns.high - result.memory_ns.low};
@@ -455,7 +455,7 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
   const auto served = [&](remedy_kind remedy) { return served_by(remedy, now, site, costs_, grown); };
   result.now_ns =
       sum_over(site, [&](lifetime_pattern pattern, std::size_t size) { return costs_.pair_ns(now, pattern, size); });
-  const range copies = copying(site, costs_, grown);
+  const range copies = copying_cost(site, costs_, grown);
   result.now_ns += copies;
   result.reasons = reasons_for(site);
   const std::uint64_t blocks = site.sums[counter::blocks];

@@ -30,7 +30,7 @@ using analyse::replayed;
 enum class surroundings : std::size_t {
   overlapping,   // no work: the calls overlap with one another
   mispredicted,  // branches that no processor can predict; after them it also mispredicts those of the allocator
-  hidden,        // a chain of dependent operations, which leaves the processor time for the calls
+  hidden,        // a chain of dependent operations, which leaves the CPU time for the calls
   count,
 };
 constexpr std::size_t surroundings_count = static_cast<std::size_t>(surroundings::count);
@@ -234,7 +234,7 @@ class times {
   double time_of(replay_method method, surroundings work) const {
     return ns_[static_cast<std::size_t>(work)][static_cast<std::size_t>(method)] / count_;
   }
-  double saved(replay_method before, replay_method after, surroundings work) const {
+  double saved_ns(replay_method before, replay_method after, surroundings work) const {
     return time_of(before, work) - time_of(after, work);
   }
 
@@ -249,11 +249,11 @@ constexpr double min_timed = 64;  // allocations; below this the clock's own err
 replayed play(const replay_job& job, bool has_remedies) {
   if (timed_allocations(job) < min_timed) return {};
   const times measured(job, has_remedies, has_remedies ? 7 : 2);
-  const auto saved = [&](replay_method before, replay_method after) -> analyse::call_ns {
+  const auto saved_ns = [&](replay_method before, replay_method after) -> analyse::call_ns {
     if (!measured.has(before) || !measured.has(after)) return {};
-    return {measured.saved(before, after, surroundings::overlapping),
-            measured.saved(before, after, surroundings::mispredicted),
-            measured.saved(before, after, surroundings::hidden)};
+    return {measured.saved_ns(before, after, surroundings::overlapping),
+            measured.saved_ns(before, after, surroundings::mispredicted),
+            measured.saved_ns(before, after, surroundings::hidden)};
   };
   replayed result;
   if (job.is_whole) {  // blocks from before the excerpts are part of it, too
@@ -262,14 +262,14 @@ replayed play(const replay_job& job, bool has_remedies) {
                   measured.time_of(replay_method::as_is, surroundings::hidden)};
     return result;
   }
-  result.now = saved(replay_method::as_is, replay_method::omitted);
+  result.now = saved_ns(replay_method::as_is, replay_method::omitted);
   for (const analyse::remedy_facts& remedy : analyse::remedies) {
     if (remedy.saving == nullptr || remedy.method == replay_method::as_is) continue;
-    result.*remedy.saving = saved(replay_method::as_is, remedy.method);
+    result.*remedy.saving = saved_ns(replay_method::as_is, remedy.method);
     // Inlined calls of a few instructions hide behind the branch misprediction, where a library call does not.
     if (remedy.is_inlined) (result.*remedy.saving).mispredicted = result.now.mispredicted;
   }
-  if (job.is_copied_text) result.hoist = saved(replay_method::as_copy, replay_method::viewed);
+  if (job.is_copied_text) result.hoist = saved_ns(replay_method::as_copy, replay_method::viewed);
   return result;
 }
 

@@ -20,30 +20,30 @@ using nlohmann::json;
 
 std::string calls_text(const call_site& site, const std::string& noun) {
   return fmt::format("{}{}", site.is_lower_bound ? "at least " : "",
-                     estimated(site.sums[call_counter::calls], site.error, noun));
+                     estimate_text(site.sums[call_counter::calls], site.error, noun));
 }
 
 void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];
-  const std::uint64_t errors = rounded(site.sums[call_counter::errors], site.error);
+  const std::uint64_t errors = round_to_error(site.sums[call_counter::errors], site.error);
   fmt::print("\n{}. {}: {}, {}by {}; {} in them (running, runnable or blocked), {} each\n", rank,
              analyse::name(site.category), calls_text(site, site.name + " call"),
-             errors == 0 ? "" : grouped(errors) + " failed, ", count_text(site.threads, "thread"),
+             errors == 0 ? "" : group_digits(errors) + " failed, ", count_text(site.threads, "thread"),
              duration_text(site.nanoseconds),
              duration_text(static_cast<double>(site.nanoseconds) / static_cast<double>(calls)));
   if (site.sums[call_counter::requested_bytes] != 0) {
     fmt::print("   {} asked for, {} given: {} a call\n",
-               count_text(rounded(site.sums[call_counter::requested_bytes], site.error), "byte"),
-               grouped(rounded(site.sums[call_counter::returned_bytes], site.error)),
+               count_text(round_to_error(site.sums[call_counter::requested_bytes], site.error), "byte"),
+               group_digits(round_to_error(site.sums[call_counter::returned_bytes], site.error)),
                count_text(site.sums[call_counter::requested_bytes] / calls, "byte"));
   }
   if (site.sums[call_counter::same_arguments] != 0) {
     fmt::print("   {} with the arguments of the one before\n",
-               grouped(rounded(site.sums[call_counter::same_arguments], site.error)));
+               group_digits(round_to_error(site.sums[call_counter::same_arguments], site.error)));
   }
   if (site.stacks > 1) fmt::print("   through {}, the most by\n", count_text(site.stacks, "call stack"));
   print_stack(analysis, site.site);
-  const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
+  const analyse::call_saving saving = analyse::saving_of(site, analysis.recording(), analysis.costs());
   if (saving.not_predicted.empty()) {
     fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.saves_more ? calls_alone : ""), site.remedy);
   } else {
@@ -51,8 +51,8 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
   }
 }
 
-json predicted(const call_site& site, const analyse::analysis& analysis) {
-  const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
+json prediction_json(const call_site& site, const analyse::analysis& analysis) {
+  const analyse::call_saving saving = analyse::saving_of(site, analysis.recording(), analysis.costs());
   if (!saving.not_predicted.empty()) return {{"reason", saving.not_predicted}};
   return {{"saved_ns", {saving.ns.low, saving.ns.high}}, {"at_least", saving.saves_more}};
 }
@@ -73,7 +73,7 @@ void print_unfinished_calls(analyse::analysis& analysis, std::size_t top) {
     if (index == 0) fmt::print("\nCalls that have not returned\n");
     const analyse::unfinished_call& call = findings.unfinished[index];
     const std::string text = fmt::format("  {:>8} so far  {}, thread {}", duration_text(call.nanoseconds), call.name,
-                                         analysis.recorded().threads[call.thread].id);
+                                         analysis.recording().threads[call.thread].id);
     const std::vector<analyse::code_location> stack = analysis.stack(call.site);
     const std::string location = stack.empty() ? "sites beyond the recorder's limit"
                                                : location_text(stack[analyse::own_frame_index(stack)],
@@ -98,11 +98,11 @@ void print_calls_summary(analyse::analysis& analysis) {
       deliberate_ns == 0 ? ""
                          : fmt::format(", and {} in calls that wait (futex, epoll_wait, sleep)", duration_text(deliberate_ns));
   const std::string text =
-      fmt::format("{} at {}: {} in them{}{}", estimated(findings.calls, findings.error, "system call"),
+      fmt::format("{} at {}: {} in them{}{}", estimate_text(findings.calls, findings.error, "system call"),
                   count_text(findings.sites.size(), "site"),
                   duration_text(findings.nanoseconds - std::min(findings.nanoseconds, deliberate_ns)), deliberate,
-                  summed_text(analysis.recorded()));
-  fmt::print("{}\n", wrapped(text, 3));
+                  summed_text(analysis.recording()));
+  fmt::print("{}\n", wrap_text(text, 3));
   if (!findings.has_remedy()) {
     fmt::print("No remedy for system calls: none with 0.5 % of CPU fits a pattern (small, repeated, batch, memory).\n");
   }
@@ -130,7 +130,7 @@ void print_longest_calls(analyse::analysis& analysis, std::size_t top) {
     if (share < min_share || printed_sites == std::min(max_calls, top)) break;
     if (printed_sites++ == 0)
       fmt::print("\nLongest system calls: {} in all, with waiting{}\n", duration_text(all_ns),
-                 summed_text(analysis.recorded()));
+                 summed_text(analysis.recording()));
     const std::string text = fmt::format("  {:>8} {:>5.0f} %  {}, {}", duration_text(site->nanoseconds), 100 * share,
                                          site->name, calls_text(*site, "call"));
     const std::vector<analyse::code_location> stack = analysis.stack(site->site);
@@ -176,7 +176,7 @@ json json_of_calls(analyse::analysis& analysis, std::size_t top) {
                      {"stacks", site.stacks},
                      {"stack", json_of_stack(analysis, site.site)},
                      {"remedy", site.remedy},
-                     {"predicted", site.remedy.empty() ? json() : predicted(site, analysis)}});
+                     {"predicted", site.remedy.empty() ? json() : prediction_json(site, analysis)}});
   }
   return calls;
 }

@@ -28,7 +28,7 @@ using nlohmann::json;
 
 json json_of(const range& range) { return {range.low, range.high}; }
 
-json predicted(const analyse::analysis& analysis, const analyse::site_view& view) {
+json prediction_json(const analyse::analysis& analysis, const analyse::site_view& view) {
   json remedies = json::array();
   for (const analyse::offer& offer : view.offers) {
     remedies.push_back({{"name", analyse::name(offer.predicted.remedy)},
@@ -77,7 +77,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"peak_bytes", site.peak_bytes},
           {"peak_blocks", site.peak_blocks},
           {"short_lived", site.short_lived},
-          {"held", analyse::is_held(site)},
+          {"accumulated", analyse::is_accumulated(site)},
           {"reallocs", site.sums[counter::reallocs]},
           {"moved", site.sums[counter::moved]},
           {"copied_bytes", site.sums[counter::copied]},
@@ -95,7 +95,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"remedy", view.remedy},
           {"unjudged_remedy", view.unjudged_remedy},
           {"has_remedy", view.is_worth_it && !view.remedy.empty()},
-          {"predicted", predicted(analysis, view)}};
+          {"predicted", prediction_json(analysis, view)}};
 }
 
 namespace {
@@ -155,7 +155,7 @@ json json_of_own_heap(const format::recording& recording) {
 }  // namespace
 
 json json_without_sites(analyse::analysis& analysis, std::size_t top) {
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   const analyse::heap_findings& heap = analysis.heap();
   const analyse::program_costs& whole = analysis.whole();
   const analyse::cost_facts& measured = analysis.costs().facts;

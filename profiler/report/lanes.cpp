@@ -52,7 +52,7 @@ void print_lanes_summary(analyse::analysis&) {}
 void print_lanes(analyse::analysis& analysis, std::size_t top) {
   const std::vector<lane>& lanes = analysis.lanes().lanes;
   if (lanes.empty()) return;
-  const std::vector<format::thread_facts>& threads = analysis.recorded().threads;
+  const std::vector<format::thread_facts>& threads = analysis.recording().threads;
   const bool shows_unknown = std::any_of(lanes.begin(), lanes.end(), has_unknown_state);
   fmt::print("\nThreads     running runnable     lock   kernel    sleep     idle{}\n",
              shows_unknown ? "  unknown" : "");

@@ -31,7 +31,7 @@ std::string threads_text(const format::recording& recording, const std::vector<s
 std::string count_are(std::size_t count) { return fmt::format("{} {}", count == 1 ? "is" : "are", count); }
 
 void print_inversion(analyse::analysis& analysis, const analyse::inversion& inversion, std::size_t rank) {
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   const std::size_t count = inversion.steps.size();
   const char* const verb = inversion.is_deadlock ? "were" : "are";
   const std::string threads = count == 2 ? "both" : fmt::format("all {}", count);
@@ -56,7 +56,7 @@ void print_inversion(analyse::analysis& analysis, const analyse::inversion& inve
 }
 
 json json_of_lock(analyse::analysis& analysis, std::uint32_t lock) {
-  const format::lock_facts& facts = analysis.recorded().locks[lock];
+  const format::lock_facts& facts = analysis.recording().locks[lock];
   return {
       {"type", analyse::name(facts.type)}, {"address", facts.address}, {"stack", json_of_stack(analysis, facts.site)}};
 }

@@ -28,7 +28,7 @@ std::string waits_text(std::uint64_t contended, std::uint64_t waited_ns) {
 // `is_only` leaves out the figures that the lock's own line has.
 void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only) {
   if (!is_only) {
-    fmt::print("   {}: {}; held {}\n", estimated(site.sums[format::acquisitions], site.error, "time"),
+    fmt::print("   {}: {}; held {}\n", estimate_text(site.sums[format::acquisitions], site.error, "time"),
                waits_text(site.sums[format::contended], site.sums[format::wait_ticks]),
                duration_text(site.sums[format::held_ticks]));
   }
@@ -37,12 +37,12 @@ void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only
   const analyse::lock_wait& longest = site.waits.front();
   const bool is_same = longest.holder_site == site.site;
   fmt::print("   {} of that, thread {} held the lock, which it acquired {}\n", duration_text(longest.nanoseconds),
-             analysis.recorded().threads[longest.holder].id, is_same ? "at the same site" : "elsewhere:");
+             analysis.recording().threads[longest.holder].id, is_same ? "at the same site" : "elsewhere:");
   if (!is_same) print_stack(analysis, longest.holder_site);
 }
 
 void print_unfinished_waits(analyse::analysis& analysis, const lock_group& group) {
-  const std::vector<format::thread_facts>& threads = analysis.recorded().threads;
+  const std::vector<format::thread_facts>& threads = analysis.recording().threads;
   for (std::size_t index = 0; index < std::min(shown_waits, group.still_waiting.size()); ++index) {
     const analyse::unfinished_wait& wait = group.still_waiting[index];
     std::string holder;
@@ -61,7 +61,7 @@ void print_unfinished_waits(analyse::analysis& analysis, const lock_group& group
 void print_group(analyse::analysis& analysis, const lock_group& group, std::size_t rank) {
   fmt::print("\n{}. {}: {}, acquired {} by {}\n", rank, analyse::name(group.category),
              count_text(group.locks, analyse::name(group.type)),
-             estimated(group.sums[format::acquisitions], group.error, "time"), count_text(group.threads, "thread"));
+             estimate_text(group.sums[format::acquisitions], group.error, "time"), count_text(group.threads, "thread"));
   std::string text = waits_text(group.sums[format::contended], group.sums[format::wait_ticks]);
   if (group.sums[format::contended] > 1)
     text += fmt::format(", {} at most", duration_text(group.sums[format::longest_wait]));
@@ -82,7 +82,7 @@ void print_group(analyse::analysis& analysis, const lock_group& group, std::size
     fmt::print("   inside: {}, {}{}\n", call.name, duration_text(call.nanoseconds),
                stack.empty() ? "" : ", at " + location_text(stack[analyse::own_frame_index(stack)], 60));
   }
-  fmt::print("   → {}\n", wrapped(group.remedy, 5));
+  fmt::print("   → {}\n", wrap_text(group.remedy, 5));
   if (group.read_mostly && group.read_mostly->replacing_site != 0) {
     fmt::print("   {}\n", group.read_mostly->is_known ? "replaced:" : "perhaps replaced:");
     print_stack(analysis, group.read_mostly->replacing_site);
@@ -158,28 +158,29 @@ void print_locks_summary(analyse::analysis& analysis) {
   for (const lock_group& group : findings.groups)
     locks += group.category == analyse::lock_category::condition ? 0 : group.locks;
   const bool has_waited = findings.contended != 0 || findings.wait_nanoseconds != 0;
-  const std::string text = fmt::format(
-      "{}, acquired {}; {}{}{}", count_text(locks, "lock"), estimated(findings.acquisitions, findings.error, "time"),
-      !has_waited               ? "none after a wait"
-      : findings.contended == 0 ? "waited " + duration_text(findings.wait_nanoseconds)
-                                : fmt::format("{} after a wait: {}", count_text(findings.contended, "time"),
-                                              duration_text(findings.wait_nanoseconds)),
-      has_waited ? summed_text(analysis.recorded()) : "",
-      findings.still_waiting == 0
-          ? ""
-          : fmt::format("; {} still waited at the end", count_text(findings.still_waiting, "thread")));
-  fmt::print("{}\n", wrapped(text, 3));
+  const std::string text =
+      fmt::format("{}, acquired {}; {}{}{}", count_text(locks, "lock"),
+                  estimate_text(findings.acquisitions, findings.error, "time"),
+                  !has_waited               ? "none after a wait"
+                  : findings.contended == 0 ? "waited " + duration_text(findings.wait_nanoseconds)
+                                            : fmt::format("{} after a wait: {}", count_text(findings.contended, "time"),
+                                                          duration_text(findings.wait_nanoseconds)),
+                  has_waited ? summed_text(analysis.recording()) : "",
+                  findings.still_waiting == 0
+                      ? ""
+                      : fmt::format("; {} still waited at the end", count_text(findings.still_waiting, "thread")));
+  fmt::print("{}\n", wrap_text(text, 3));
   if (findings.has_remedy()) return;
   std::string busiest_text;
   if (const lock_group* const group = busiest_group(findings)) {
     const std::vector<analyse::code_location> stack = analysis.stack(group->first_site);
     busiest_text = fmt::format("; the most taken {}: {}", analyse::name(group->type),
-                               estimated(group->sums[format::acquisitions], group->error, "time"));
+                               estimate_text(group->sums[format::acquisitions], group->error, "time"));
     if (!stack.empty()) busiest_text += ", first at " + location_text(stack[analyse::own_frame_index(stack)], 40);
   }
-  fmt::print("{}.\n", wrapped(fmt::format("No remedy for locks: threads waited {}{}",
-                                          duration_text(findings.wait_nanoseconds), busiest_text),
-                              3));
+  fmt::print("{}.\n", wrap_text(fmt::format("No remedy for locks: threads waited {}{}",
+                                            duration_text(findings.wait_nanoseconds), busiest_text),
+                                3));
 }
 
 void print_locks(analyse::analysis& analysis, std::size_t top) {
@@ -211,7 +212,7 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"shared", group.sums[format::reader_acquisitions]},
                      {"waited_ns", group.sums[format::wait_ticks]},
                      {"longest_wait_ns", group.sums[format::longest_wait]},
-                     {"held", group.sums[format::holds]},
+                     {"holds", group.sums[format::holds]},
                      {"held_ns", group.sums[format::held_ticks]},
                      {"longest_held_ns", group.sums[format::longest_held]},
                      {"still_held", group.still_held},

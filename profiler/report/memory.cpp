@@ -51,7 +51,7 @@ const char* end_name(const format::recording& recording) {
   return has_ended ? "never freed" : "in use at the end";
 }
 
-std::vector<const memory_site*> growing(const memory_findings& memory) {
+std::vector<const memory_site*> growing_sites(const memory_findings& memory) {
   std::vector<const memory_site*> sites;
   for (const memory_site& site : memory.sites) {
     if (site.course == analyse::trend::grows) sites.push_back(&site);
@@ -121,7 +121,7 @@ void print_rows(analyse::analysis& analysis, std::size_t top, std::uint64_t anal
 
 // Prints how much memory was lost, and the site of most of it.
 void print_lost_summary(analyse::analysis& analysis) {
-  if (!analysis.recorded().has_leaks) return;
+  if (!analysis.recording().has_leaks) return;
   const std::vector<analyse::lost_memory>& lost = analysis.memory().lost;
   if (lost.empty()) return fmt::print("No memory was lost: a pointer reached each block when the program exited.\n");
   const format::leak_facts sum = sum_of(lost);
@@ -132,7 +132,7 @@ void print_lost_summary(analyse::analysis& analysis) {
 void print_memory_summary(analyse::analysis& analysis) {
   const memory_findings& memory = analysis.memory();
   if (memory.sites.empty() && memory.peak_range.high == 0 && memory.end_range.high == 0) return;
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   std::string text;
   if (memory.peak_range.high != 0) {
     text = fmt::format("Heap peak: {}", sum_text(memory.peak_bytes, memory.peak_range));
@@ -149,7 +149,7 @@ void print_memory_summary(analyse::analysis& analysis) {
                                : "parts of the heap were never touched, or swapped out");
   }
   print_lost_summary(analysis);
-  const std::vector<const memory_site*> sites = growing(memory);
+  const std::vector<const memory_site*> sites = growing_sites(memory);
   // A run of this length has enough of them, unless the machine had other work.
   constexpr std::uint64_t long_run_us = 600'000;
   const std::size_t snapshots = recording.snapshots.size();
@@ -180,7 +180,7 @@ constexpr std::array kinds = {named_kind{"stacks", "stacks_bytes", format::memor
 
 // Prints the use of the process's memory at its largest size, and when it was last measured.
 void print_residence(analyse::analysis& analysis) {
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   const memory_findings& memory = analysis.memory();
   const format::residence_facts &largest = recording.peak_resident, &last = recording.residence;
   if (largest.sum() == 0) return;
@@ -255,7 +255,7 @@ void print_lost(analyse::analysis& analysis, std::size_t top) {
     const auto& [origin, facts] = lost[index];
     std::string text = fmt::format("   {:>9}  {}", amount_text(facts.bytes), count_text(facts.blocks, "block"));
     if (facts.first_blocks < facts.blocks)
-      text += fmt::format(", {} of them behind other lost ones", grouped(facts.blocks - facts.first_blocks));
+      text += fmt::format(", {} of them behind other lost ones", group_digits(facts.blocks - facts.first_blocks));
     text += "  ";
     fmt::print("{}{}\n", text,
                title_of(analysis, *origin, std::max(text_width - std::min(text.size(), text_width), min_columns)));
@@ -263,7 +263,7 @@ void print_lost(analyse::analysis& analysis, std::size_t top) {
 }
 
 json json_of_lost(analyse::analysis& analysis, std::size_t top) {
-  if (!analysis.recorded().has_leaks) return nullptr;
+  if (!analysis.recording().has_leaks) return nullptr;
   const std::vector<analyse::lost_memory>& lost = analysis.memory().lost;
   json sites = json::array();
   for (std::size_t index = 0; index < std::min(top, lost.size()); ++index) {
@@ -302,7 +302,7 @@ std::vector<const analyse::memory_saving*> savings_of(analyse::analysis& analysi
 // Prints what the contents of blocks tell to save of the peak, from a hundredth of it on.
 void print_savings(analyse::analysis& analysis, std::size_t top) {
   const memory_findings& memory = analysis.memory();
-  const format::contents_facts& looked = analysis.recorded().contents;
+  const format::contents_facts& looked = analysis.recording().contents;
   if (looked.in_use_bytes == 0 || memory.peak_bytes == 0) return;
   std::vector<const analyse::memory_saving*> rows = savings_of(analysis, top);
   std::erase_if(rows, [&](const analyse::memory_saving* saving) {
@@ -318,10 +318,10 @@ void print_savings(analyse::analysis& analysis, std::size_t top) {
     fmt::print("   {:>9} ({}–{})  {}\n", amount_text(saving->bytes), bytes_text(saving->range.low),
                bytes_text(saving->range.high), title_of(analysis, *saving->origin, text_width - min_columns));
     if (is_shrinking) {
-      fmt::print("      never written: the ends of {} of {}\n", grouped(contents.unwritten_blocks),
+      fmt::print("      never written: the ends of {} of {}\n", group_digits(contents.unwritten_blocks),
                  count_text(contents.blocks, "block"));
     } else {
-      fmt::print("      equal to other blocks: {} of {}, with {}\n", grouped(contents.equal_blocks),
+      fmt::print("      equal to other blocks: {} of {}, with {}\n", group_digits(contents.equal_blocks),
                  count_text(contents.blocks, "block"), count_text(contents.repeated, "repeated content"));
     }
     fmt::print("      → {}\n", text_of(saving->remedy));
@@ -329,7 +329,7 @@ void print_savings(analyse::analysis& analysis, std::size_t top) {
 }
 
 json json_of_savings(analyse::analysis& analysis, std::size_t top) {
-  const format::contents_facts& looked = analysis.recorded().contents;
+  const format::contents_facts& looked = analysis.recording().contents;
   if (looked.in_use_bytes == 0) return nullptr;
   json sites = json::array();
   for (const analyse::memory_saving* const row : savings_of(analysis, top)) {
@@ -356,7 +356,7 @@ json json_of_savings(analyse::analysis& analysis, std::size_t top) {
 
 void print_memory(analyse::analysis& analysis, std::size_t top) {
   const memory_findings& memory = analysis.memory();
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   if (memory.peak_bytes != 0) {
     fmt::print("\nMemory at the peak: {}{}\n", sum_text(memory.peak_bytes, memory.peak_range),
                in_blocks(recording, memory.peak_blocks));
@@ -405,8 +405,8 @@ json json_of_memory(analyse::analysis& analysis, std::size_t top) {
           {"lost", json_of_lost(analysis, top)},
           {"contents", json_of_savings(analysis, top)},
           {"resident_bytes", memory.resident_bytes},
-          {"peak_resident", json_of(analysis.recorded().peak_resident, memory)},
-          {"last_resident", json_of(analysis.recorded().residence, memory)},
+          {"peak_resident", json_of(analysis.recording().peak_resident, memory)},
+          {"last_resident", json_of(analysis.recording().residence, memory)},
           {"sites", sites}};
 }
 

@@ -28,7 +28,7 @@ using format::counter;
 
 constexpr std::size_t shown_callers = 2;  // per site; the JSON has all
 constexpr std::size_t max_remedies = 3;
-constexpr double little_share = 0.01;  // of the processor time
+constexpr double little_share = 0.01;  // of the CPU time
 
 std::string end_text(const format::recording& recording) {
   const std::string process =
@@ -45,7 +45,7 @@ std::string end_text(const format::recording& recording) {
 
 // Rounds an estimate to the digits that its error allows, but not above the program's exact total.
 std::uint64_t rounded_within(std::uint64_t count, double error, std::uint64_t total) {
-  return std::min(rounded(count, error), std::max(count, total));
+  return std::min(round_to_error(count, error), std::max(count, total));
 }
 
 double seconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
@@ -59,14 +59,14 @@ std::string size_text(const analyse::site& site) {
   std::size_t low = 0, high = counter::size_bucket_count - 1;
   while (low < high && !is_used(low)) ++low;
   while (high > low && !is_used(high)) --high;
-  const std::string smallest = low == 0 ? "1" : grouped(format::size_bucket_end(low - 1) + 1);
+  const std::string smallest = low == 0 ? "1" : group_digits(format::size_bucket_end(low - 1) + 1);
   if (high == counter::size_bucket_count - 1) return smallest + " bytes and more";
-  const std::string largest = grouped(format::size_bucket_end(high));
+  const std::string largest = group_digits(format::size_bucket_end(high));
   return low == 0 ? fmt::format("up to {} bytes", largest) : fmt::format("{} to {} bytes", smallest, largest);
 }
 
 std::string thread_text(const analyse::analysis& analysis, const analyse::site& site) {
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   const analyse::heap_findings& heap = analysis.heap();
   std::string text = "by " + count_text(site.threads, "thread");
   if (site.remote_frees == 0) {
@@ -75,16 +75,16 @@ std::string thread_text(const analyse::analysis& analysis, const analyse::site& 
     const std::string by_same =
         site.freed_by_same_thread == 0
             ? ""
-            : grouped(rounded_within(site.freed_by_same_thread, site.error, heap.frees)) + " by the same, ";
+            : group_digits(rounded_within(site.freed_by_same_thread, site.error, heap.frees)) + " by the same, ";
     text += fmt::format("; freed {}{} by others", by_same,
-                        grouped(rounded_within(site.remote_frees, site.error, heap.frees)));
+                        group_digits(rounded_within(site.remote_frees, site.error, heap.frees)));
   }
   if (site.error >= 1)
     text += "; counts of too few samples";
   else if (site.error != 0)
     text += fmt::format("; counts ± {:.0f} %", std::ceil(site.error * 100));
   if (site.live != 0)
-    text += fmt::format("; {} in use at the end", grouped(rounded_within(site.live, site.error, heap.live)));
+    text += fmt::format("; {} in use at the end", group_digits(rounded_within(site.live, site.error, heap.live)));
   if (!site.handovers.empty()) {
     const analyse::handover& most_frequent = site.handovers.front();
     text += fmt::format("; mostly: thread {} freed what thread {} allocated", recording.threads[most_frequent.frees].id,
@@ -139,10 +139,10 @@ void print_callers(const analyse::site_view& view, const paint& style) {
   }
 }
 
-// Blocks that start-up made or that are kept to the end are held anyway.
-bool is_said_held(const analyse::site& site) {
+// Blocks that start-up made or that are kept to the end accumulate anyway.
+bool is_called_accumulated(const analyse::site& site) {
   using enum analyse::heap_category;
-  return (site.category == same_thread || site.category == cross_thread) && analyse::is_held(site);
+  return (site.category == same_thread || site.category == cross_thread) && analyse::is_accumulated(site);
 }
 
 std::vector<std::string> titles_of(const std::vector<analyse::site_view>& views) {
@@ -162,7 +162,7 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   const analyse::site& site = view.facts;
   const std::string title = style.strong(plain_title);
   const bool has_gain = view.is_worth_it && !view.remedy.empty();
-  if (!has_gain && analysis.knows_processor_time() && analysis.share(view.predicted.now_ns).high < little_share) {
+  if (!has_gain && analysis.knows_cpu_time() && analysis.share(view.predicted.now_ns).high < little_share) {
     fmt::print("\n{}. {}  {}; nothing to gain\n", rank, title, cost_text(analysis, view.predicted.now_ns));
     return;
   }
@@ -170,8 +170,9 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   if (!view.allocation.source.empty()) fmt::print("   {}\n", style.faint(cut(view.allocation.source, text_width - 3)));
   fmt::print(
       "   {}\n",
-      wrapped(
-          fmt::format("{}{}: {}, {}, {} each{}", analyse::name(site.category), is_said_held(site) ? ", held" : "",
+      wrap_text(
+          fmt::format("{}{}: {}, {}, {} each{}", analyse::name(site.category),
+                      is_called_accumulated(site) ? ", accumulated" : "",
                       count_text(rounded_within(site.sums[counter::blocks], site.error, analysis.heap().allocations),
                                  "allocation"),
                       site.freed_by_same_thread == 0
@@ -198,22 +199,23 @@ void print_categories(analyse::analysis& analysis) {
   for (const analyse::site& site : heap.sites) estimated += site.sums[counter::blocks];
   for (const auto kind : {analyse::heap_category::same_thread, analyse::heap_category::cross_thread,
                           analyse::heap_category::start_up, analyse::heap_category::kept}) {
-    std::uint64_t sites = 0, blocks = 0, held_blocks = 0;
+    std::uint64_t sites = 0, blocks = 0, accumulated_blocks = 0;
     for (const analyse::site& site : analysis.grouped_sites()) {
       if (site.category != kind) continue;
       ++sites;
       blocks += site.sums[counter::blocks];
-      if (is_said_held(site)) held_blocks += site.sums[counter::blocks];
+      if (is_called_accumulated(site)) accumulated_blocks += site.sums[counter::blocks];
     }
     if (sites == 0) continue;
-    fmt::print("{:>12} {:>14} allocations {:>5.1f} %, at {}{}\n", analyse::name(kind), grouped(blocks),
-               percent(blocks, estimated), count_text(sites, "site"),
-               held_blocks == 0 ? "" : fmt::format("; {:.1f} % held", percent(held_blocks, estimated)));
+    fmt::print(
+        "{:>12} {:>14} allocations {:>5.1f} %, at {}{}\n", analyse::name(kind), group_digits(blocks),
+        percent(blocks, estimated), count_text(sites, "site"),
+        accumulated_blocks == 0 ? "" : fmt::format("; {:.1f} % accumulated", percent(accumulated_blocks, estimated)));
   }
 }
 
 void print_program(analyse::analysis& analysis, const paint& style) {
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   fmt::print("{}\n", style.bold(cut(command_line_of(recording), text_width)));
   std::string times;
   if (recording.part != format::interval{}) {
@@ -234,20 +236,20 @@ void print_idle_time(const format::recording& recording) {
   if (!recording.has_ended || recording.part != format::interval{} || cpu_s >= wall_s / 2) return;
   fmt::print(
       "{}\n",
-      wrapped(fmt::format("No thread ran for {}{:.0f} % of the run{}. Shares are of {:.2f} s.",
-                          count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
-                          recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Time", cpu_s),
-              3));
+      wrap_text(fmt::format("No thread ran for {}{:.0f} % of the run{}. Shares are of {:.2f} s.",
+                            count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
+                            recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Time", cpu_s),
+                3));
 }
 
 void print_heap_summary(analyse::analysis& analysis) {
   const analyse::heap_findings& heap = analysis.heap();
   const analyse::program_costs& whole = analysis.whole();
-  const char* const block = analysis.recorded().part != format::interval{} ? "more block" : "block";
+  const char* const block = analysis.recording().part != format::interval{} ? "more block" : "block";
   fmt::print("{}, {}; {}; {} in use at the end\n", count_text(heap.allocations, "allocation"),
              bytes_text(static_cast<double>(heap.bytes)), count_text(heap.frees, "free"), count_text(heap.live, block));
   print_categories(analysis);
-  const bool is_little = analysis.knows_processor_time() && analysis.share(whole.heap_ns).high < little_share;
+  const bool is_little = analysis.knows_cpu_time() && analysis.share(whole.heap_ns).high < little_share;
   fmt::print("The heap costs {}{}.\n", cost_text(analysis, whole.heap_ns), is_little ? ": little to gain" : "");
 }
 
@@ -296,7 +298,7 @@ bool has_lost_all(const format::recording& recording) {
 
 // Returns what to say where no source has a remedy: which were recorded, and the next step.
 std::string nothing_text(analyse::analysis& analysis, bool is_complete) {
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   std::vector<std::string> sources;
   for (const char* const source : {"heap", "locks", "system calls"}) {
     if (recording.program.has_source(source)) sources.emplace_back(source);
@@ -317,7 +319,7 @@ void print_verdict(analyse::analysis& analysis, bool has_records, bool is_comple
   for (const analyse::verdict& verdict : verdicts) {
     std::string title = fmt::format("{}: {}.", analyse::name(verdict.judged), analyse::name(verdict.source));
     title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
-    fmt::print("{}\n", wrapped(style.bold(title) + ' ' + verdict_text(analysis, verdict, true), 3));
+    fmt::print("{}\n", wrap_text(style.bold(title) + ' ' + verdict_text(analysis, verdict, true), 3));
   }
   if (analysis.drop_in_is_worth_it()) {
     fmt::print("{} a change to the program: tarn run {}.\n", verdicts.empty() ? "Without" : "Or instead, without",
@@ -341,38 +343,38 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
     if (request.wants(site)) top.push_back(analysis.view(site));
   }
   print_program(analysis, style);
-  const bool has_heap = records_heap(analysis.recorded());
-  const std::vector<std::string> unrecorded = unrecorded_text(analysis.recorded());
+  const bool has_heap = records_heap(analysis.recording());
+  const std::vector<std::string> unrecorded = unrecorded_text(analysis.recording());
   for (const std::string& line : unrecorded) fmt::print("{}.\n", style.bold(line));
-  if (const format::module_facts* const module = own_heap_in(analysis.recorded())) {
+  if (const format::module_facts* const module = own_heap_in(analysis.recording())) {
     fmt::print("{}.\n", style.bold(own_heap_text(*module)));
   }
-  if (const std::string heaps = unrecorded_heaps_text(analysis.recorded()); !heaps.empty())
-    fmt::print("{}.\n", style.bold(wrapped(heaps, 0)));
-  if (const std::string replaced = replaced_text(analysis.recorded()); !replaced.empty())
+  if (const std::string heaps = unrecorded_heaps_text(analysis.recording()); !heaps.empty())
+    fmt::print("{}.\n", style.bold(wrap_text(heaps, 0)));
+  if (const std::string replaced = replaced_text(analysis.recording()); !replaced.empty())
     fmt::print("{}.\n", style.bold(replaced));
-  const std::vector<std::string>& sources = analysis.recorded().program.sources;
+  const std::vector<std::string>& sources = analysis.recording().program.sources;
   const bool has_records = has_heap || std::any_of(sources.begin(), sources.end(), [](const std::string& source) {
                              return source != "heap" && source != "cpu";
                            });
-  if (has_lost_all(analysis.recorded())) {
+  if (has_lost_all(analysis.recording())) {
     fmt::print("{}\n", style.bold("No events could be read, so there is nothing to judge."));
     fmt::print("Record again; keep tarn record running until the program ends.\n");
     return;
   }
-  const bool is_complete = unrecorded.empty() && analysis.recorded().damage.empty() && analysis.recorded().has_ended;
-  print_idle_time(analysis.recorded());
+  const bool is_complete = unrecorded.empty() && analysis.recording().damage.empty() && analysis.recording().has_ended;
+  print_idle_time(analysis.recording());
   print_verdict(analysis, has_records, is_complete, style);
   if (has_heap) print_heap_summary(analysis);
   for (const section* const part : sections) part->print_summary(analysis);
-  if (analysis.recorded().images > 1)
-    fmt::print("{} programs, one after the other by exec\n", analysis.recorded().images);
+  if (analysis.recording().images > 1)
+    fmt::print("{} programs, one after the other by exec\n", analysis.recording().images);
   for (const analyse::site& site : analysis.heap().sites) {
     if (site.number != 0) continue;
     fmt::print("{}, {:.0f} % of all, were at call stacks beyond the {} that a recording tells apart.\n",
                count_text(site.sums[counter::blocks], "allocation"),
                percent(site.sums[counter::blocks], analysis.heap().allocations),
-               grouped(analysis.recorded().sites.size() - 1));
+               group_digits(analysis.recording().sites.size() - 1));
   }
   if (analysis.heap().dropped != 0) {
     fmt::print("{} missing: the recorder had no room for {}\n",
@@ -390,10 +392,10 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   if (others != 0)
     fmt::print("\n{}; --top N, --category NAME, --alternatives, --json\n", count_text(others, "more site"));
   for (const section* const part : sections) part->print(analysis, request.top);
-  if (analysis.recorded().has_ended) {
-    std::string cost = analyse::cost_text_of(analysis.recorded());
+  if (analysis.recording().has_ended) {
+    std::string cost = analyse::cost_text_of(analysis.recording());
     cost.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(cost.front())));
-    fmt::print("\n{};\n{}.\n", cut(cost, text_width - 1), analyse::collector_text_of(analysis.recorded()));
+    fmt::print("\n{};\n{}.\n", cut(cost, text_width - 1), analyse::collector_text_of(analysis.recording()));
   }
 }
 

@@ -51,7 +51,7 @@ void print_time_summary(analyse::analysis& analysis) {
         "that was read, or the kernel does not tell it (/proc/PID/task/TID/schedstat).\n",
         text(format::undivided_ns));
   }
-  if (analysis.recorded().cpu.is_kernel_hidden)
+  if (analysis.recording().cpu.is_kernel_hidden)
     fmt::print("Where they waited is not known: the kernel shows it to root, or with kernel.perf_event_paranoid 1.\n");
 }
 

@@ -14,7 +14,7 @@ json json_of_timeline(analyse::analysis& analysis) {
   const analyse::history history = analysis.course(max_intervals);
   if (history.intervals.empty()) return {};
   const analyse::timeline timeline =
-      analyse::timeline_of(analysis.recorded(), history, analysis.heap(), analysis.locks(), analysis.calls());
+      analyse::timeline_of(analysis.recording(), history, analysis.heap(), analysis.locks(), analysis.calls());
   json document;
   for (const analyse::history_interval& interval : history.intervals) {
     document["to_ns"].push_back(interval.to_ns);

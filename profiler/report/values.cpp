@@ -27,7 +27,7 @@ std::size_t columns_of(std::string_view text) {
 std::string short_function(std::string_view function) {
   std::string result;
   int depth = 0;
-  for (const char letter : analyse::qualified(function)) {
+  for (const char letter : analyse::qualified_name(function)) {
     if (letter == '(' && depth == 0 && !result.ends_with("operator") && !result.empty()) break;
     if (letter == '<' && depth++ == 0) result += "<…>";
     if (depth == 0) result += letter;
@@ -62,7 +62,7 @@ std::string guess_text(const analyse::range& range, const unit& unit_text, std::
 }
 
 std::string cost_in_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view covered) {
-  if (analysis.knows_processor_time()) return guess_text(analysis.share(ns) * 100, of_processor, covered);
+  if (analysis.knows_cpu_time()) return guess_text(analysis.share(ns) * 100, of_processor, covered);
   return guess_text(ns * 1e-6, of_run, covered);
 }
 
@@ -73,10 +73,10 @@ std::string count_text(std::uint64_t number, std::string_view noun) {
   constexpr std::string_view vowels = "aeiou";
   const bool ends_in_y =
       noun.size() > 1 && noun.ends_with('y') && vowels.find(noun[noun.size() - 2]) == std::string_view::npos;
-  if (ends_in_y) return fmt::format("{} {}ies", grouped(number), noun.substr(0, noun.size() - 1));
+  if (ends_in_y) return fmt::format("{} {}ies", group_digits(number), noun.substr(0, noun.size() - 1));
   const bool is_sibilant =
       noun.ends_with('s') || noun.ends_with('x') || noun.ends_with('z') || noun.ends_with("ch") || noun.ends_with("sh");
-  return fmt::format("{} {}{}", grouped(number), noun, is_sibilant ? "es" : "s");
+  return fmt::format("{} {}{}", group_digits(number), noun, is_sibilant ? "es" : "s");
 }
 
 std::vector<std::string> distinct_titles(std::vector<std::string> titles,
@@ -92,10 +92,10 @@ std::vector<std::string> distinct_titles(std::vector<std::string> titles,
   return titles;
 }
 
-std::string estimated(std::uint64_t count, double error, std::string_view noun) {
+std::string estimate_text(std::uint64_t count, double error, std::string_view noun) {
   if (error == 0) return count_text(count, noun);
   if (error >= 1) return fmt::format("some {}s (too few samples for a number)", noun);
-  return fmt::format("about {} (± {:.0f} %)", count_text(rounded(count, error), noun), std::ceil(error * 100));
+  return fmt::format("about {} (± {:.0f} %)", count_text(round_to_error(count, error), noun), std::ceil(error * 100));
 }
 
 std::string bytes_text(double bytes) {
@@ -105,7 +105,7 @@ std::string bytes_text(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} bytes", bytes) : fmt::format("{} {}", tidy(bytes), units[unit]);
 }
 
-std::string wrapped(std::string_view text, std::size_t indent) {
+std::string wrap_text(std::string_view text, std::size_t indent) {
   std::string result;
   for (std::size_t room = text_width - indent; columns_of(text) > room;) {
     std::size_t end = text.rfind(' ');
@@ -123,7 +123,7 @@ std::string cost_text(const analyse::analysis& analysis, const analyse::range& n
 }
 
 std::string change_text(const analyse::analysis& before, const analyse::range& ns) {
-  return before.knows_processor_time() ? guess_text(before.ratio(ns) * 100, of_processor, "") : cost_text(before, ns);
+  return before.knows_cpu_time() ? guess_text(before.ratio(ns) * 100, of_processor, "") : cost_text(before, ns);
 }
 
 std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view covered) {
@@ -180,7 +180,7 @@ paint::paint() {
   is_on_ = ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
 }
 
-std::string paint::escaped(const char* code, std::string_view text) const {
+std::string paint::escape(const char* code, std::string_view text) const {
   return is_on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
 }
 

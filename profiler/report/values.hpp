@@ -20,13 +20,13 @@ std::vector<std::string> distinct_titles(std::vector<std::string> titles,
                                          const std::vector<std::vector<std::string>>& details);
 // Returns "1,234 write calls", "about 1,200 write calls (± 5 %)" where `error` is not 0, and no number where `error` is
 // 1 or more.
-std::string estimated(std::uint64_t count, double error, std::string_view noun);
+std::string estimate_text(std::uint64_t count, double error, std::string_view noun);
 // Formats "512 bytes", "1.5 MiB".
 std::string bytes_text(double bytes);
-// Formats a cost in processor time as one figure with its range: "about 4 % of CPU (2–7 %)". If the processor time of
+// Formats a cost in CPU time as one figure with its range: "about 4 % of CPU (2–7 %)". If the CPU time of
 // the program is unknown, "about 40 ms of CPU time (20–70)", of all threads together in the whole run.
 std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns);
-// Formats the cost or the saving of a change, as a share of the processor time of the program before it. A cost may be
+// Formats the cost or the saving of a change, as a share of the CPU time of the program before it. A cost may be
 // more than all of that time.
 std::string change_text(const analyse::analysis& before, const analyse::range& ns);
 // The part of a program that a predicted saving covers, if the remedy also saves work elsewhere.
@@ -44,7 +44,7 @@ std::string function_text(const analyse::code_location& frame, std::size_t colum
 std::string cut(std::string text, std::size_t columns);
 // Breaks a text at spaces, so that no line has more than text_width columns with `indent` spaces before it. The first
 // line is not indented.
-std::string wrapped(std::string_view text, std::size_t indent);
+std::string wrap_text(std::string_view text, std::size_t indent);
 // Returns what times that threads spent at the same time add up to: ", summed over 4 threads in a run of 3.3 s".
 std::string summed_text(const format::recording& recording);
 // Formats the path of a program and its arguments as they were given.
@@ -54,14 +54,14 @@ std::string command_line_of(const format::recording& recording);
 class paint {
  public:
   paint();
-  std::string bold(std::string_view text) const { return escaped("1", text); }
-  std::string strong(std::string_view text) const { return escaped("1;36", text); }
-  std::string good(std::string_view text) const { return escaped("32", text); }
-  std::string bad(std::string_view text) const { return escaped("31", text); }
-  std::string faint(std::string_view text) const { return escaped("2", text); }
+  std::string bold(std::string_view text) const { return escape("1", text); }
+  std::string strong(std::string_view text) const { return escape("1;36", text); }
+  std::string good(std::string_view text) const { return escape("32", text); }
+  std::string bad(std::string_view text) const { return escape("31", text); }
+  std::string faint(std::string_view text) const { return escape("2", text); }
 
  private:
-  std::string escaped(const char* code, std::string_view text) const;
+  std::string escape(const char* code, std::string_view text) const;
   bool is_on_;
 };
 

@@ -30,7 +30,7 @@ std::vector<wait_for_chain> chains_of(analyse::analysis& analysis) {
   const analyse::resolve_function resolve = [&](std::uint32_t image, std::uint64_t frame) {
     return analysis.names().resolve(image, frame);
   };
-  return find_wait_for(analysis.recorded(), analysis.lanes(), resolve, static_cast<std::uint64_t>(min_ns));
+  return find_wait_for(analysis.recording(), analysis.lanes(), resolve, static_cast<std::uint64_t>(min_ns));
 }
 
 // Returns "worker (938)", "4 threads (worker)".
@@ -51,7 +51,7 @@ std::string location_of(analyse::analysis& analysis, std::uint32_t site) {
 }
 
 std::string lock_text_at(analyse::analysis& analysis, const wait_for_link& link) {
-  return fmt::format("the {} at {}", analyse::name(analysis.recorded().locks[link.lock].type),
+  return fmt::format("the {} at {}", analyse::name(analysis.recording().locks[link.lock].type),
                      location_of(analysis, link.site));
 }
 
@@ -75,7 +75,7 @@ std::string work_location(analyse::analysis& analysis, const analyse::held_work&
 void print_wait_for_summary(analyse::analysis& analysis) {
   const std::vector<wait_for_chain> chains = chains_of(analysis);
   if (chains.empty()) return;
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   const wait_for_chain& chain = chains.front();
   const wait_for_link& first = chain.links.front();
   std::string text =
@@ -88,11 +88,11 @@ void print_wait_for_summary(analyse::analysis& analysis) {
   }
   if (!chain.work.empty())
     text += fmt::format(", which {}{}", work_text(chain.work.front()), work_location(analysis, chain.work.front()));
-  fmt::print("{}.\n", wrapped(text, 3));
+  fmt::print("{}.\n", wrap_text(text, 3));
 }
 
 void print_wait_for_chain(analyse::analysis& analysis, const wait_for_chain& chain, std::size_t rank) {
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   for (const wait_for_link& link : chain.links) {
     if (&link == chain.links.data()) {
       fmt::print("\n{}. {}: {} waited, {}\n   for {}\n", rank, duration_text(link.ns),
@@ -126,7 +126,7 @@ json json_of_wait_for(analyse::analysis& analysis, std::size_t top) {
     if (chains.size() == top) break;
     json links = json::array(), works = json::array();
     for (const wait_for_link& link : chain.links) {
-      links.push_back({{"lock", analyse::name(analysis.recorded().locks[link.lock].type)},
+      links.push_back({{"lock", analyse::name(analysis.recording().locks[link.lock].type)},
                        {"threads", link.threads},
                        {"holders", link.holders},
                        {"waits", link.waits},

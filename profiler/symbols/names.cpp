@@ -30,7 +30,7 @@ std::string without_templates(std::string_view function) {
 
 }  // namespace
 
-std::string_view qualified(std::string_view function) {
+std::string_view qualified_name(std::string_view function) {
   if (is_by_line(function)) return function;
   constexpr std::string_view anonymous = "(anonymous namespace)";
   int depth = 0;
@@ -55,7 +55,7 @@ std::string_view qualified(std::string_view function) {
 }
 
 std::string without_arguments(const std::string& function) {
-  const std::string_view name = qualified(function);
+  const std::string_view name = qualified_name(function);
   if (is_by_line(name)) return function;
   int depth = 0;
   for (std::size_t index = 0; index < name.size(); ++index) {

@@ -13,7 +13,7 @@ inline constexpr std::string_view lambda_at = "lambda at ", function_object_at =
 inline std::string file_name(std::string_view path) { return std::string(path.substr(path.find_last_of('/') + 1)); }
 // Returns the name without the return type, with scope and template arguments: `ns::f<char>(int)` for `std::map<int,
 // int> ns::f<char>(int)`.
-std::string_view qualified(std::string_view function);
+std::string_view qualified_name(std::string_view function);
 // Returns the same name without its function arguments: `ns::f<char>`.
 std::string without_arguments(const std::string& function);
 // Returns a name of Rust in the form of those of C++: `alloc::vec::Vec<T>::push` for `<alloc::vec::Vec<T>>::push`, and

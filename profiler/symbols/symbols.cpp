@@ -26,7 +26,7 @@ const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
                                   .section_address = dwfl_offline_section_address,
                                   .debuginfo_path = &debug_path};
 
-std::string demangled(const char* name) {
+std::string demangle(const char* name) {
   if (name == nullptr) return {};
   // A Rust name has its own form or the older one that looks like C++; the result is null for other names.
   const std::unique_ptr<char, decltype(&std::free)> of_rust(rust_demangle(name, DMGL_NO_OPTS), &std::free);
@@ -67,7 +67,7 @@ std::string operator_in_its_scope(Dwarf_Die die) {
 std::string function_of(Dwarf_Die* scope) {
   Dwarf_Attribute attribute;
   for (const unsigned kind : {unsigned{DW_AT_linkage_name}, unsigned{DW_AT_MIPS_linkage_name}}) {
-    if (dwarf_attr_integrate(scope, kind, &attribute) != nullptr) return demangled(dwarf_formstring(&attribute));
+    if (dwarf_attr_integrate(scope, kind, &attribute) != nullptr) return demangle(dwarf_formstring(&attribute));
   }
   const char* const name = dwarf_diename(scope);
   if (name == nullptr) return {};
@@ -87,7 +87,7 @@ struct symbols::files {
     bool is_found = false;
     const auto search = [&](Dwfl_Module* module) {
       const std::vector<const char*>& names = table_of(module).names();
-      is_found = std::any_of(names.begin(), names.end(), [&](const char* name) { return is_wanted(demangled(name)); });
+      is_found = std::any_of(names.begin(), names.end(), [&](const char* name) { return is_wanted(demangle(name)); });
       return is_found ? DWARF_CB_ABORT : DWARF_CB_OK;
     };
     dwfl_getmodules(
@@ -109,7 +109,7 @@ struct symbols::files {
       if (frame.file != nullptr) next.file = frame.file;
       next.line = frame.line;
       next.function =
-          frame.function ? name_of(module, *frame.function, frame) : demangled(table_of(module).name_at(address));
+          frame.function ? name_of(module, *frame.function, frame) : demangle(table_of(module).name_at(address));
       locations.push_back(next);
     }
     return locations;
@@ -237,7 +237,7 @@ const std::vector<code_location>& symbols::resolve(std::uint32_t image, std::uin
   if (module == recording_.modules.end()) {
     if (!jit_symbols_) jit_symbols_.emplace(recording_.program.process, recording_.program.started);
     if (const std::string* const name = jit_symbols_->name_at(address)) {
-      locations.front().function = demangled(name->c_str());
+      locations.front().function = demangle(name->c_str());
       locations.front().module = jit_module;
     }
     return locations;

@@ -132,8 +132,8 @@ void add_operands(const clang::Expr* expression, std::vector<const clang::Expr*>
 }
 
 // std::string s = first + second; becomes s = first; s += second;
-answer appended(clang::ASTContext& context, const clang::VarDecl& variable,
-                const std::vector<const clang::Expr*>& operands) {
+answer answer_append(clang::ASTContext& context, const clang::VarDecl& variable,
+                     const std::vector<const clang::Expr*>& operands) {
   const std::string name = variable.getNameAsString();
   assignment result;
   for (const clang::Expr* operand : operands) {
@@ -242,7 +242,7 @@ answer assignment_of(clang::ASTContext& context, const clang::VarDecl& variable)
     const obstacle result{"'" + name + "' takes over the memory of this value", value->getBeginLoc()};
     std::vector<const clang::Expr*> operands;
     add_operands(value, operands);
-    if (operands.size() > 1) return appended(context, variable, operands);
+    if (operands.size() > 1) return answer_append(context, variable, operands);
     const auto* call = dyn_cast<clang::CXXMemberCallExpr>(value);
     const clang::CXXMethodDecl* function = call == nullptr ? nullptr : call->getMethodDecl();
     const bool is_part = function != nullptr && is_std_function(*function) && name_of(function) == "substr";

@@ -78,12 +78,12 @@ bool is_cleared_before(clang::ASTContext& context, const clang::CompoundStmt& bl
     if (isa<clang::SwitchCase>(statement)) return false;  // a jump leads here
     for (const variable_use& use : uses_of(context, declaration, *statement)) {
       if (use.kind == use_kind::size && !use.is_in_lambda) continue;
-      problem = {quoted(declaration) + " may have elements before the loop", use.reference->getBeginLoc()};
+      problem = {quote(declaration) + " may have elements before the loop", use.reference->getBeginLoc()};
       return false;
     }
     const clang::SourceLocation call = is_private ? clang::SourceLocation() : call_in(statement);
     if (call.isValid()) {
-      problem = {"this call may add to " + quoted(declaration), call};
+      problem = {"this call may add to " + quote(declaration), call};
       return false;
     }
   }
@@ -132,7 +132,7 @@ std::variant<empty_start, obstacle> find_empty_start(clang::ASTContext& context,
                             return use.kind != use_kind::change && !use.is_in_lambda;
                           });
 
-  obstacle problem{quoted(declaration) + " does not grow in a loop here", growth.getBeginLoc()};
+  obstacle problem{quote(declaration) + " does not grow in a loop here", growth.getBeginLoc()};
   const clang::Stmt* loop = nullptr;  // the outermost one up to the node
   const clang::Stmt* child = &growth;
   for (const clang::DynTypedNode& node : nodes_around(context, growth)) {
@@ -143,7 +143,7 @@ std::variant<empty_start, obstacle> find_empty_start(clang::ASTContext& context,
     const bool has_loop = block != nullptr && loop != nullptr;
     // Only a block has room for a statement before the loop.
     if (has_loop && child == loop) {
-      problem = {quoted(declaration) + " may have elements before the loop", declaration.getLocation()};
+      problem = {quote(declaration) + " may have elements before the loop", declaration.getLocation()};
       if (is_cleared_before(context, *block, *loop, declaration, is_private, problem) ||
           (member != nullptr && is_new_member(context, function, *member, *block, *loop))) {
         return empty_start{loop};
@@ -156,10 +156,10 @@ std::variant<empty_start, obstacle> find_empty_start(clang::ASTContext& context,
                (use.kind != use_kind::size || use.is_in_lambda);
       });
       if (!is_empty_construction(variable->getInit())) {
-        return obstacle{quoted(declaration) + " is not empty at first", declaration.getLocation()};
+        return obstacle{quote(declaration) + " is not empty at first", declaration.getLocation()};
       }
       if (earlier != uses.end()) {
-        return obstacle{quoted(declaration) + " may have elements before the loop", earlier->reference->getBeginLoc()};
+        return obstacle{quote(declaration) + " may have elements before the loop", earlier->reference->getBeginLoc()};
       }
       const std::vector<clang::DynTypedNode> around_loop = nodes_around(context, *loop);
       if (around_loop.empty() || around_loop.front().get<clang::CompoundStmt>() == nullptr) {

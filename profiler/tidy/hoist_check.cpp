@@ -68,7 +68,7 @@ struct surroundings {
 std::variant<surroundings, obstacle> surroundings_of(clang::ASTContext& context, const clang::DeclStmt& statement,
                                                      const clang::VarDecl& variable) {
   surroundings result;
-  obstacle problem{quoted(variable) + " is not declared in a loop of this function", variable.getLocation()};
+  obstacle problem{quote(variable) + " is not declared in a loop of this function", variable.getLocation()};
   const clang::Stmt* child = &statement;
   bool is_movable = false;  // there is a loop, and up to here only statements whose begin is that of the loop's part
   for (const clang::DynTypedNode& node : nodes_around(context, statement)) {
@@ -153,7 +153,7 @@ std::optional<obstacle> collision_at(clang::ASTContext& context, const anchor& t
   const SourceLocation begin = variable.getBeginLoc();
   for (const auto& [word, location] : free_names(context, {begin, variable.getLocation().getLocWithOffset(-1)})) {
     if (inner_names.count(word) != 0)
-      return obstacle{"the type of " + quoted(variable) + " is not known outside of the loop", location};
+      return obstacle{"the type of " + quote(variable) + " is not known outside of the loop", location};
   }
   return std::nullopt;
 }
@@ -198,17 +198,17 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
   if (has_directives(context.getSourceManager(), function.getSourceRange()))
     return refuse("the function differs from configuration to configuration", function.getLocation());
   if (!statement.isSingleDecl()) return refuse("the statement declares several variables", start);
-  if (variable.getType().hasQualifiers()) return refuse(quoted(variable) + " is constant", start);
+  if (variable.getType().hasQualifiers()) return refuse(quote(variable) + " is constant", start);
   if (variable.hasAttrs() || variable.isConstexpr() || variable.getStorageClass() != clang::SC_None ||
       variable.getType()->getContainedAutoType() != nullptr ||
       start != variable.getTypeSourceInfo()->getTypeLoc().getBeginLoc()) {
-    return refuse("the type of " + quoted(variable) + " is not written out alone", start);
+    return refuse("the type of " + quote(variable) + " is not written out alone", start);
   }
   const clang::Expr* lender = has_own_allocator(variable.getType()) ? nullptr : lender_of(variable);
   if (lender == nullptr && !has_own_allocator(variable.getType()))
-    return refuse(quoted(variable) + " takes its memory from an allocator of its own", start);
+    return refuse(quote(variable) + " takes its memory from an allocator of its own", start);
   if (!is_std_class_in_all_instantiations(variable, kept_containers))
-    return refuse(quoted(variable) + " may be another class in another instantiation", start);
+    return refuse(quote(variable) + " may be another class in another instantiation", start);
 
   const std::variant<assignment, obstacle> written = assignment_of(context, variable);
   if (const auto* problem = std::get_if<obstacle>(&written)) return refusal(variable.getLocation(), *problem);
@@ -233,7 +233,7 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
   }
   if (target == nullptr) return refusal(variable.getLocation(), *collision);
   if (const SourceLocation heap = heap_in(*target->statement); heap.isValid())
-    return refuse("a heap of Tarn may end before " + quoted(variable), heap);
+    return refuse("a heap of Tarn may end before " + quote(variable), heap);
 
   verdict result;
   result.level = use.level;
@@ -242,10 +242,10 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
   if (statements.reordered.isValid())
     result.notes.push_back({"this may change what stands before it in the text", statements.reordered});
   if (!has_quiet_end(element_of(variable.getType())))
-    result.notes.push_back({"the elements of " + quoted(variable) + " end later: in the next iteration", start});
+    result.notes.push_back({"the elements of " + quote(variable) + " end later: in the next iteration", start});
   if (!result.notes.empty()) result.level = certainty::review;
   result.location = variable.getLocation();
-  result.text = quoted(variable) + " moves out of the loop and keeps its memory: one allocation instead of many";
+  result.text = quote(variable) + " moves out of the loop and keeps its memory: one allocation instead of many";
   const SourceLocation before = target->statement->getBeginLoc();
   const std::string memory = lender == nullptr ? "" : text_at(context, lender->getSourceRange());
   if (lender != nullptr && memory.empty()) return refuse("a macro writes this code", lender->getBeginLoc());

@@ -58,7 +58,7 @@ bool ends_with_iteration(clang::ASTContext& context, const clang::LambdaExpr& la
 // Judges one use of the variable.
 escape escape_of(clang::ASTContext& context, const clang::VarDecl& variable, const clang::Expr& reference,
                  const clang::Stmt& iteration) {
-  const std::string name = quoted(variable);
+  const std::string name = quote(variable);
   const SourceLocation location = reference.getBeginLoc();
   const escape given_away{certainty::no_edit, {name + " gives its memory away here", location}};
   const escape stored{certainty::review, {"something that is kept may refer to " + name, location}};
@@ -250,7 +250,7 @@ escape worst_use(clang::ASTContext& context, const clang::VarDecl& variable, con
         if (capture.capturesVariable() && capture.getCapturedVar() == &variable &&
             capture.getCaptureKind() == clang::LCK_ByRef && !ends_with_iteration(context, *lambda)) {
           next = {certainty::review,
-                  {"a lambda that refers to " + quoted(variable) + " may be kept", lambda->getBeginLoc()}};
+                  {"a lambda that refers to " + quote(variable) + " may be kept", lambda->getBeginLoc()}};
         }
       }
     } else if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part);

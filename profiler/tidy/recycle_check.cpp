@@ -90,17 +90,17 @@ std::optional<obstacle> other_use(clang::ASTContext& context, const clang::VarDe
     const auto* thrown = dyn_cast<clang::CXXThrowExpr>(&part);
     if ((returned != nullptr && is_value_of(returned->getRetValue(), variable)) ||
         (thrown != nullptr && is_value_of(thrown->getSubExpr(), variable))) {
-      result = obstacle{quoted(variable) + " leaves the function here, with its memory", part.getBeginLoc()};
+      result = obstacle{quote(variable) + " leaves the function here, with its memory", part.getBeginLoc()};
     } else if (const auto* call = dyn_cast<clang::CXXOperatorCallExpr>(&part);
                call != nullptr && call->getOperator() == clang::OO_Equal && is_value_of(call->getArg(0), variable)) {
       const auto* function = dyn_cast_or_null<clang::CXXMethodDecl>(call->getDirectCallee());
       if (function != nullptr && function->isMoveAssignmentOperator())
-        result = obstacle{quoted(variable) + " takes over the memory of this value", call->getArg(1)->getBeginLoc()};
+        result = obstacle{quote(variable) + " takes over the memory of this value", call->getArg(1)->getBeginLoc()};
     } else if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part);
                reference != nullptr && reference->getDecl() == &variable) {
       const clang::DynTypedNodeList parents = context.getParents(*reference);
       if (parents.empty() || (parents[0].get<clang::Stmt>() == nullptr && parents[0].get<clang::VarDecl>() == nullptr))
-        result = obstacle{"the type of " + quoted(variable) + " is asked for", part.getBeginLoc()};
+        result = obstacle{"the type of " + quote(variable) + " is asked for", part.getBeginLoc()};
     }
     return !result;
   });
@@ -111,15 +111,15 @@ std::optional<obstacle> other_use(clang::ASTContext& context, const clang::VarDe
 std::optional<obstacle> objection_to(clang::ASTContext& context, const clang::VarDecl& variable,
                                      const clang::CompoundStmt& scope) {
   const SourceLocation start = variable.getLocation();
-  if (variable.getType().hasQualifiers()) return obstacle{quoted(variable) + " is constant", start};
+  if (variable.getType().hasQualifiers()) return obstacle{quote(variable) + " is constant", start};
   if (variable.hasAttrs() || variable.isConstexpr() || variable.getStorageClass() != clang::SC_None ||
       variable.getType()->getContainedAutoType() != nullptr) {
-    return obstacle{"the type of " + quoted(variable) + " is not written out alone", start};
+    return obstacle{"the type of " + quote(variable) + " is not written out alone", start};
   }
   if (!has_own_allocator(variable.getType()))
-    return obstacle{quoted(variable) + " takes its memory from an allocator of its own", start};
+    return obstacle{quote(variable) + " takes its memory from an allocator of its own", start};
   if (!is_std_class_in_all_instantiations(variable, kept_containers))
-    return obstacle{quoted(variable) + " may be another class in another instantiation", start};
+    return obstacle{quote(variable) + " may be another class in another instantiation", start};
   return other_use(context, variable, scope);
 }
 
@@ -206,7 +206,7 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
   }
   if (!result.notes.empty()) result.level = certainty::review;
   const auto* first = clang::cast<clang::VarDecl>(*statement.decl_begin());
-  result.text = (statement.isSingleDecl() ? quoted(*first) : quoted(*first) + " and the variables beside it") +
+  result.text = (statement.isSingleDecl() ? quote(*first) : quote(*first) + " and the variables beside it") +
                 " with memory that the thread keeps, in place of an allocation in each run: tarn::recycle";
   result.header = header;
   result.edits.push_back(

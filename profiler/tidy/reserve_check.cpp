@@ -121,7 +121,7 @@ bool may_reject_element(const clang::Expr& call, clang::QualType element) {
 // Returns the obstacle in the loop, if there is one: code that removes elements or capacity.
 std::optional<obstacle> hindrance_in(clang::ASTContext& context, const named_container& container,
                                      const clang::FunctionDecl& function, const clang::Stmt& loop) {
-  const std::string name = quoted(*container.declaration);
+  const std::string name = quote(*container.declaration);
   for (const variable_use& use : uses_of(context, *container.declaration, *function.getBody())) {
     const clang::SourceLocation location = use.reference->getBeginLoc();
     if (use.kind == use_kind::capacity) return obstacle{"the code manages the room of " + name + " itself", location};

@@ -186,7 +186,7 @@ clang::QualType element_of(clang::QualType container) {
   return argument.getKind() == clang::TemplateArgument::Type ? argument.getAsType() : clang::QualType();
 }
 
-std::string quoted(const clang::NamedDecl& declaration) { return "'" + declaration.getNameAsString() + "'"; }
+std::string quote(const clang::NamedDecl& declaration) { return "'" + declaration.getNameAsString() + "'"; }
 
 bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statement) {
   clang::DynTypedNode node = clang::DynTypedNode::create(statement);

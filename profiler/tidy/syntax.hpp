@@ -60,7 +60,7 @@ bool is_one_of(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> names);
 clang::QualType element_of(clang::QualType container);
 
 // Returns a name in the quotation marks of messages.
-std::string quoted(const clang::NamedDecl& declaration);
+std::string quote(const clang::NamedDecl& declaration);
 
 // Returns whether a statement belongs to an instantiation of a template.
 bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statement);

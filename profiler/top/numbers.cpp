@@ -29,7 +29,7 @@ std::string short_number(double value) {
   const bool is_small = value < 10'000;
   for (; !is_small && value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1000;
   if (unit == 0)
-    return value >= 100 || value == 0 ? grouped(static_cast<std::uint64_t>(std::llround(value)))
+    return value >= 100 || value == 0 ? group_digits(static_cast<std::uint64_t>(std::llround(value)))
                                       : fmt::format("{:.1f}", value);
   return fmt::format("{:.{}f}{}", value, value < 100 ? 1 : 0, units[unit]);
 }
@@ -44,7 +44,7 @@ std::string short_bytes(double value) {
 std::string number_text(double value, const live_column& column) {
   if (std::isnan(value)) return "-";
   if (column.unit == live_unit::count && !column.is_rate && value < 10'000)
-    return grouped(static_cast<std::uint64_t>(value));
+    return group_digits(static_cast<std::uint64_t>(value));
   return column.unit == live_unit::bytes ? short_bytes(value) : short_number(value);
 }
 

@@ -24,7 +24,7 @@ class bytes {
     position_ = size > static_cast<std::uint64_t>(end_ - position_) ? end_ : position_ + size;
   }
   template <class Number>
-  Number fixed() {
+  Number read_fixed() {
     Number value{};
     if (static_cast<std::size_t>(end_ - position_) >= sizeof value) std::memcpy(&value, position_, sizeof value);
     skip(sizeof value);
@@ -34,7 +34,7 @@ class bytes {
     std::uint64_t value = 0;
     unsigned char byte = 0x80;
     for (unsigned shift = 0; (byte & 0x80) != 0 && !is_at_end(); shift += 7) {
-      byte = fixed<unsigned char>();
+      byte = read_fixed<unsigned char>();
       if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
     }
     return value;
@@ -44,7 +44,7 @@ class bytes {
     unsigned shift = 0;
     unsigned char byte = 0x80;
     while ((byte & 0x80) != 0 && !is_at_end()) {
-      byte = fixed<unsigned char>();
+      byte = read_fixed<unsigned char>();
       if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
       shift += 7;
     }
@@ -54,8 +54,8 @@ class bytes {
   // Reads a pointer in this `encoding`. Returns false for an encoding that is not supported here.
   bool pointer(unsigned char encoding, std::uintptr_t& value) {
     const auto address = reinterpret_cast<std::uintptr_t>(position_);
-    if (encoding == relative_4) return value = address + static_cast<std::uintptr_t>(fixed<std::int32_t>()), true;
-    if (encoding == absolute_pointer) return value = fixed<std::uint64_t>(), true;
+    if (encoding == relative_4) return value = address + static_cast<std::uintptr_t>(read_fixed<std::int32_t>()), true;
+    if (encoding == absolute_pointer) return value = read_fixed<std::uint64_t>(), true;
     return false;
   }
 
@@ -90,20 +90,20 @@ struct common {  // the CIE (common information entry)
 
 bool read_common(const unsigned char* start, const unsigned char* end, common& result) {
   bytes reader(start, end);
-  const auto length = reader.fixed<std::uint32_t>();
+  const auto length = reader.read_fixed<std::uint32_t>();
   if (length == 0 || length >= 0xfffffff0U || length > static_cast<std::uint64_t>(end - reader.position()))
     return false;
   reader = bytes(reader.position(), reader.position() + length);
-  if (reader.fixed<std::uint32_t>() != 0) return false;  // it is not a CIE
-  const auto version = reader.fixed<unsigned char>();
+  if (reader.read_fixed<std::uint32_t>() != 0) return false;  // it is not a CIE
+  const auto version = reader.read_fixed<unsigned char>();
   if (version != 1 && version != 3) return false;
   const unsigned char* letter = reader.position();
-  while (reader.fixed<char>() != '\0' && !reader.is_at_end()) {
+  while (reader.read_fixed<char>() != '\0' && !reader.is_at_end()) {
   }
   if (reader.is_at_end()) return false;
   result.code_step = reader.number();
   result.data_step = reader.signed_number();
-  const std::uint64_t column = version == 1 ? reader.fixed<unsigned char>() : reader.number();
+  const std::uint64_t column = version == 1 ? reader.read_fixed<unsigned char>() : reader.number();
   if (column != return_register) return false;
   if (*letter == 'z') {
     result.is_augmented = true;
@@ -112,9 +112,9 @@ bool read_common(const unsigned char* start, const unsigned char* end, common& r
     reader.skip(size);
     for (++letter; *letter != '\0'; ++letter) {
       if (*letter == 'R') {
-        result.encoding = data.fixed<unsigned char>();
+        result.encoding = data.read_fixed<unsigned char>();
       } else if (*letter == 'P') {
-        const auto encoding = data.fixed<unsigned char>();
+        const auto encoding = data.read_fixed<unsigned char>();
         data.skip((encoding & 0x0f) == 0x0b || (encoding & 0x0f) == 0x03 ? 4 : 8);
       } else if (*letter == 'L') {
         data.skip(1);
@@ -146,7 +146,7 @@ bool run(bytes program, const common& common_entry, std::uintptr_t start, std::u
                                      static_cast<std::uint64_t>(common_entry.data_step));
   };
   while (!program.is_at_end() && location <= address) {
-    const auto code = program.fixed<unsigned char>();
+    const auto code = program.read_fixed<unsigned char>();
     const std::uint64_t low = code & 0x3fU;
     switch (code >> 6) {
       case 1: location += low * common_entry.code_step; continue;
@@ -160,10 +160,10 @@ bool run(bytes program, const common& common_entry, std::uintptr_t start, std::u
       case 0x00: break;  // nop
       case 0x01:
         if (!program.pointer(common_entry.encoding, location)) return false;
-        break;                                                                               // set_loc
-      case 0x02: location += program.fixed<std::uint8_t>() * common_entry.code_step; break;  // advance_loc1
-      case 0x03: location += program.fixed<std::uint16_t>() * common_entry.code_step; break;
-      case 0x04: location += program.fixed<std::uint32_t>() * common_entry.code_step; break;
+        break;                                                                                    // set_loc
+      case 0x02: location += program.read_fixed<std::uint8_t>() * common_entry.code_step; break;  // advance_loc1
+      case 0x03: location += program.read_fixed<std::uint16_t>() * common_entry.code_step; break;
+      case 0x04: location += program.read_fixed<std::uint32_t>() * common_entry.code_step; break;
       case 0x05: {  // offset_extended
         const std::uint64_t number = program.number();
         put(number, rules::rule::stored, scaled(program.number()));
@@ -226,7 +226,7 @@ bool run(bytes program, const common& common_entry, std::uintptr_t start, std::u
 // Returns true when the location of a saved register can be kept in one byte.
 bool fits(std::int64_t offset) { return offset % 8 == 0 && offset / 8 >= -128 && offset / 8 < 128; }
 
-row packed(const rules& source) {
+row pack_row(const rules& source) {
   row result;
   if (source.ret.kind == rules::rule::undefined) {
     result.rule = row::outermost;
@@ -258,7 +258,7 @@ row row_in(const unsigned char* begin, const unsigned char* end, const unsigned 
   if (header[0] != 1 || header[1] == omitted || header[2] != unsigned_4 || header[3] != table_4) return {};
   bytes reader(header + 4, end);
   reader.skip(4);
-  const auto count = reader.fixed<std::uint32_t>();
+  const auto count = reader.read_fixed<std::uint32_t>();
   const unsigned char* const table = reader.position();
   if (count > static_cast<std::uint64_t>(end - table) / 8) return {};
   const auto entry = [&](std::size_t number, std::size_t word) {
@@ -279,18 +279,18 @@ row row_in(const unsigned char* begin, const unsigned char* end, const unsigned 
 
   if (!has_word(entry(low - 1, 1))) return {};
   bytes description(entry(low - 1, 1), end);
-  const auto length = description.fixed<std::uint32_t>();
+  const auto length = description.read_fixed<std::uint32_t>();
   if (length == 0 || length >= 0xfffffff0U || length > static_cast<std::uint64_t>(end - description.position()))
     return {};
   description = bytes(description.position(), description.position() + length);
   const unsigned char* const back_from = description.position();
-  const unsigned char* const common_at = back_from - description.fixed<std::uint32_t>();
+  const unsigned char* const common_at = back_from - description.read_fixed<std::uint32_t>();
   common shared;
   if (!has_word(common_at) || !read_common(common_at, end, shared)) return {};
   std::uintptr_t start = 0;
   if (!description.pointer(shared.encoding, start)) return {};
   const std::uint64_t covered =
-      shared.encoding == relative_4 ? description.fixed<std::uint32_t>() : description.fixed<std::uint64_t>();
+      shared.encoding == relative_4 ? description.read_fixed<std::uint32_t>() : description.read_fixed<std::uint64_t>();
   if (address < start || address - start >= covered) return {};
   if (shared.is_signal_frame) return {.rule = row::signal};
   if (shared.is_augmented) description.skip(description.number());
@@ -302,7 +302,7 @@ row row_in(const unsigned char* begin, const unsigned char* end, const unsigned 
   if (!run(shared.instructions, shared, 0, ~std::uintptr_t{0}, now, now)) return {};
   const rules initial = now;
   if (!run(description, shared, start, address, initial, now)) return {};
-  return packed(now);
+  return pack_row(now);
 }
 
 }  // namespace tarn::unwind

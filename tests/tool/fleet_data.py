@@ -28,7 +28,7 @@ valued as (
     cast(1e9 * {SECONDS} / {rows} / (1 + function_number % 10) * (0.8 + 0.2 * random + 0.2 * host_random) * {factor}
       as bigint) as cost from numbered)
 select {schema}::bigint as schema, 1000::bigint + {number} as process, 1790000000::bigint + {number} as started,
-  {SECONDS * 10**9}::bigint as length, {SECONDS * 10**9}::bigint as processor_time, function_number::bigint as line,
+  {SECONDS * 10**9}::bigint as length, {SECONDS * 10**9}::bigint as program_cpu_time, function_number::bigint as line,
   'recording{number:05}' as recording, 'h{host:03}' as host, 'shop' as service, '{version}' as version,
   '' as container, '' as labels, 'build{version}' as build, './shop' as program, 'Linux' as machine, source,
   ['same-thread', 'contended', 'small', 'running'][1 + function_number % 4] as category,

@@ -58,17 +58,17 @@ class Locks(Recorded):
 
     def test_of_one_thread(self):
         lock = self.lock("of_one_thread")
-        self.check(lock, acquisitions=ROUNDS, contended=0, waited_ns=0, held=ROUNDS, threads=1, locks=1,
+        self.check(lock, acquisitions=ROUNDS, contended=0, waited_ns=0, holds=ROUNDS, threads=1, locks=1,
                    category="one thread")
         self.assertGreater(lock["held_ns"], 0)
 
     def test_of_several_threads_one_after_the_other(self):
-        self.check(self.lock("by_turns"), acquisitions=2 * ROUNDS, contended=0, threads=2, held=2 * ROUNDS,
+        self.check(self.lock("by_turns"), acquisitions=2 * ROUNDS, contended=0, threads=2, holds=2 * ROUNDS,
                    category="uncontended")
 
     def test_contended_and_by_whom(self):
         lock = self.lock("hold_it")
-        self.check(lock, acquisitions=40, threads=2, category="contended", held=40)
+        self.check(lock, acquisitions=40, threads=2, category="contended", holds=40)
         self.assertGreater(lock["contended"], 0)
         waiter = [site for site in lock["sites"] if self.is_in(site["stack"], "wait_for_it")]
         self.assertEqual(sum(site["acquisitions"] for site in waiter), 20)
@@ -112,10 +112,10 @@ class Locks(Recorded):
                    shared=2 * ROUNDS, refused=ROUNDS, contended=0, read_mostly=None)
 
     def test_a_spin_lock_is_recorded_with_its_refusals(self):
-        self.check(self.lock("spins", "spin lock"), acquisitions=ROUNDS, refused=ROUNDS, contended=0, held=ROUNDS)
+        self.check(self.lock("spins", "spin lock"), acquisitions=ROUNDS, refused=ROUNDS, contended=0, holds=ROUNDS)
 
     def test_a_mutex_of_c11_is_recorded(self):
-        self.check(self.lock("c11"), acquisitions=ROUNDS, refused=2 * ROUNDS, contended=0, held=ROUNDS)
+        self.check(self.lock("c11"), acquisitions=ROUNDS, refused=2 * ROUNDS, contended=0, holds=ROUNDS)
 
     def test_a_lock_that_is_made_again_at_one_place_is_one(self):
         self.check(self.lock("short_lived"), acquisitions=ROUNDS, locks=1)
@@ -130,7 +130,7 @@ class Locks(Recorded):
         self.assertEqual(condition["category"], "condition")
         self.assertGreater(condition["acquisitions"], 0)
         self.assertGreater(condition["waited_ns"], 0)
-        self.check(self.lock("take_turns"), acquisitions=2 * ROUNDS, held=2 * ROUNDS)
+        self.check(self.lock("take_turns"), acquisitions=2 * ROUNDS, holds=2 * ROUNDS)
         # Waiting is not holding: of two threads that take turns, one waits for the other to be woken.
         self.assertLess(self.lock("take_turns")["held_ns"], condition["waited_ns"])
         never = (self.locks("cancels", "condition variable") + self.locks("cancelled", "condition variable"))[0]
@@ -158,7 +158,7 @@ class Samples(Recorded):
                 with self.subTest(function=function):
                     self.assert_estimated(lock, self.ROUNDS)
                     self.assertEqual(lock["contended"], 0)
-                    self.assertEqual(lock["held"], lock["acquisitions"], "each is held with its weight")
+                    self.assertEqual(lock["holds"], lock["acquisitions"], "each is held with its weight")
         self.assertEqual(len(self.locks("held_around")), 2)
         self.assert_estimated(self.lock("tries_in_vain"), self.ROUNDS, "refused")
         self.assertEqual(self.lock("tries_in_vain")["acquisitions"], 1)
@@ -170,7 +170,7 @@ class Samples(Recorded):
         deviation = sum((lock["error"] / 1.96 * lock["acquisitions"]) ** 2 for lock in locks) ** 0.5
         self.assertLess(abs(acquisitions - self.ROUNDS - 1), 8 * deviation)
         # A hold that was taken for another one would last from the beginning to the end.
-        self.assertEqual(sum(lock["held"] for lock in locks), acquisitions)
+        self.assertEqual(sum(lock["holds"] for lock in locks), acquisitions)
 
     def test_who_waits_is_counted_with_the_holder(self):
         lock = self.lock("hold_it")

@@ -95,9 +95,9 @@ class Memory(FolderTest):
                                r" +1953 KiB +2\d %  500 blocks  memory\.c:\d+ keep\n")
         self.assertRegex(text, r"\nMemory never freed: 20\d\d KiB in 56\d blocks\n"
                                r" +1953 KiB +97 %  500 blocks  memory\.c:\d+ keep\n")
-        self.assertRegex(text, r"\n same-thread +\d+ allocations +[\d.]+ %, at \d+ sites; [\d.]+ % held\n")
+        self.assertRegex(text, r"\n same-thread +\d+ allocations +[\d.]+ %, at \d+ sites; [\d.]+ % accumulated\n")
         sites = json.loads(self.tarn("report", "--quick", "--json", "rec"))["sites"]
-        holders = [site["stack"][site["frame_index"]]["function"] for site in sites if site["held"]]
+        holders = [site["stack"][site["frame_index"]]["function"] for site in sites if site["accumulated"]]
         self.assertIn("hold", holders)
         self.assertNotIn("grow", holders)
         self.assertLessEqual(max(len(line) for line in text.splitlines()), 100)

@@ -433,7 +433,7 @@ class Diff(ReportTest):
                                       "next time record a copy of the program (cp server server.before)\n")
         self.assertIn("No site changed.", self.diff(before, before))
 
-    def test_measured_processor_times_decide_what_was_saved(self):
+    def test_measured_cpu_times_decide_what_was_saved(self):
         self.assertEqual(json.loads(self.diff("--json", "--cpu-seconds", "2,1.5", "rec", "half"))["saved_cpu_ns"],
                          [0.5e9, 0.5e9])
         self.diff("--cpu-seconds", "2", "rec", "half", code=2)

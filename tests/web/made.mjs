@@ -96,7 +96,7 @@ export function example() {
   const inside = stack(data, [['std::mutex::lock()', '/usr/include/c++/mutex', 9], ['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
   data.locks = [
     {type: 'mutex', category: 'contended', locks: 1, threads: 2, acquisitions: 9000, error: 0.031, contended: 700, waited_ns: 1.2e7, longest_wait_ns: 1e6,
-     held: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it', calls_inside: [{name: 'fdatasync', count: 9000, nanoseconds: 4e8, stack: waiter}], weights: [[waiter, 8000, 1e7, 1], [holder, 1000, 2e6, 2]],
+     holds: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it', calls_inside: [{name: 'fdatasync', count: 9000, nanoseconds: 4e8, stack: waiter}], weights: [[waiter, 8000, 1e7, 1], [holder, 1000, 2e6, 2]],
      sites: [{acquisitions: 9000, contended: 700, waited_ns: 1.2e7, stack: waiter, waits: [{holder: 2, waits: 700, waited_ns: 1.2e7, stack: holder}]}]},
     {type: 'condition variable', category: 'condition', locks: 1, threads: 2, acquisitions: 10, waited_ns: 9e9, stack: holder, weights: [[holder, 10, 9e9, 1]], sites: [{acquisitions: 10, waited_ns: 9e9, stack: holder}]},
   ];
@@ -157,7 +157,7 @@ export function course_of(data, count) {
     ...(site.pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, intervals: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks, freed_bytes: 100 * pair.blocks}})),
   ]);
   const locks = (data.locks ?? []).flatMap((lock, index) => (lock.weights ?? []).map(([node, taken, waited_ns, thread], which) => (
-    {key: {lock: index, site: 0, node, thread}, intervals: half(which), values: {taken, contended: taken / 10, waited_ns, held: taken, held_ns: taken, refused: 0}})));
+    {key: {lock: index, site: 0, node, thread}, intervals: half(which), values: {taken, contended: taken / 10, waited_ns, holds: taken, held_ns: taken, refused: 0}})));
   const waits = (data.locks ?? []).flatMap((lock, index) => (lock.sites?.[0].waits ?? []).map(({waits: count, waited_ns}, wait) => (
     {key: {lock: index, site: 0, wait}, intervals: half(0), values: {waits: count, waited_ns}})));
   const calls = (data.syscalls ?? []).flatMap((call, index) => (call.weights ?? []).map(([node, count, ns, thread]) => (
@@ -165,7 +165,7 @@ export function course_of(data, count) {
   return {
     to_ns: indexes.map((index) => (index + 1) * 1e8), resident_bytes: indexes.map((index) => (index + 1) << 20), cpu_us: indexes.map(() => 50_000),
     heap: table(['site', 'node', 'owner', 'actor', 'blocks', 'bytes', 'frees', 'freed_bytes'], sites),
-    locks: table(['lock', 'site', 'node', 'thread', 'taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'], locks),
+    locks: table(['lock', 'site', 'node', 'thread', 'taken', 'contended', 'waited_ns', 'holds', 'held_ns', 'refused'], locks),
     waits: table(['lock', 'site', 'wait', 'waits', 'waited_ns'], waits),
     calls: table(['call', 'node', 'thread', 'count', 'errors', 'asked', 'given', 'ns', 'same_arguments', 'in_a_row'], calls),
   };

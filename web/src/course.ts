@@ -244,12 +244,12 @@ export class Course {
   }
 
   private locks_in(first: number, end: number): Lock[] {
-    const names = ['taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'];
+    const names = ['taken', 'contended', 'waited_ns', 'holds', 'held_ns', 'refused'];
     const [lock_of, site_of, node_of, thread_of] = ['lock', 'site', 'node', 'thread'].map((key) => this.locks.key(key));
-    const [taken, contended, waited, held, held_ns, refused] = names.map((name) => this.locks.sums(name, first, end));
+    const [taken, contended, waited, holds, held_ns, refused] = names.map((name) => this.locks.sums(name, first, end));
     const threads = new Map<number, Set<number>>();
     const locks: Lock[] = (this.data.locks ?? []).map((lock) => ({
-      ...lock, acquisitions: 0, contended: 0, waited_ns: 0, held: 0, held_ns: 0, refused: 0, threads: 0, weights: [],
+      ...lock, acquisitions: 0, contended: 0, waited_ns: 0, holds: 0, held_ns: 0, refused: 0, threads: 0, weights: [],
       sites: lock.sites?.map((site) => ({...site, acquisitions: 0, contended: 0, waited_ns: 0, held_ns: 0, refused: 0,
                                          waits: site.waits?.map((wait) => ({...wait, waits: 0, waited_ns: 0}))})),
     }));
@@ -264,7 +264,7 @@ export class Course {
         target.held_ns! += held_ns[cell];
         target.refused! += refused[cell];
       }
-      lock.held! += held[cell];
+      lock.holds! += holds[cell];
       lock.weights!.push([node_of[cell], taken[cell], waited[cell], thread_of[cell]]);
       if (!threads.has(lock_of[cell])) threads.set(lock_of[cell], new Set());
       threads.get(lock_of[cell])!.add(thread_of[cell]);

@@ -71,7 +71,7 @@ export interface Lock extends Omit<LockSite, 'waits'> {
   locks?: number;
   threads?: number;
   longest_wait_ns?: number;
-  held?: number;
+  holds?: number;
   longest_held_ns?: number;
   weights?: Stack_weight[];
   calls_inside?: {name: string; count?: number; nanoseconds?: number; stack?: number}[];  // made while it is held
@@ -171,7 +171,7 @@ export interface Lane extends Lane_sums {
 }
 export interface Lanes {
   to_ns?: number[];  // ends of the intervals
-  threads?: Lane[];  // the most processor time first
+  threads?: Lane[];  // the most CPU time first
   others?: Lane_sums & {threads?: number};
 }
 
@@ -238,7 +238,7 @@ export interface Memory_sums {
   end_range?: Range;
 }
 
-// Of locks or system calls, or of the processor time or the waits of functions.
+// Of locks or system calls, or of the CPU time or the waits of functions.
 export interface Use {
   operation?: string;
   function?: string;
@@ -336,7 +336,7 @@ export interface Data {
   timeline?: Timeline;
 }
 
-// The end, memory and processor time of each interval, and the cells of each table with their points, in columns.
+// The end, memory and CPU time of each interval, and the cells of each table with their points, in columns.
 export interface Timeline {
   to_ns: number[];
   resident_bytes: number[];

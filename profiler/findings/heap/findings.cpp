@@ -115,7 +115,7 @@ std::uint64_t product(std::uint64_t value, double factor) {
   return static_cast<std::uint64_t>(std::round(static_cast<double>(value) * factor));
 }
 
-format::heap_counts corrected(const format::heap_counts& value, double factor) {
+format::heap_counts scale_counts(const format::heap_counts& value, double factor) {
   format::heap_counts result{};
   for (std::size_t index = 0; index < value.size(); ++index) {
     if (format::is_of_peak(static_cast<counter>(index))) continue;  // find() takes them as they are
@@ -162,7 +162,7 @@ bool allocates(const code_location& location) {
                                                       "std::__detail::_Hashtable_alloc",
                                                       "std::__allocate_guarded",
                                                       "std::make_unique"};
-  const std::string_view name = qualified(location.function);
+  const std::string_view name = qualified_name(location.function);
   return std::any_of(starts.begin(), starts.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
@@ -179,7 +179,7 @@ const char* name(heap_category category) {
 }
 
 bool is_short_lived(const site& site) { return is_share(site.short_lived, site.freed_by_same_thread, 0.9); }
-bool is_held(const site& site) {
+bool is_accumulated(const site& site) {
   return site.peak_blocks != 0 && is_share(site.peak_blocks, site.sums[counter::blocks], 0.5);
 }
 
@@ -236,7 +236,7 @@ heap_findings find(const format::recording& recording, const format::recording* 
     if (findings.sites.empty() || findings.sites.back().number != key.site)
       findings.sites.emplace_back().number = key.site;
     const double factor = factor_of(recording, totals_of_threads, key);
-    add_cell(findings.sites.back(), key, factor == 1 ? value : corrected(value, factor));
+    add_cell(findings.sites.back(), key, factor == 1 ? value : scale_counts(value, factor));
     add_memory(findings.sites.back(), value);
   }
   for (site& site : findings.sites) {

@@ -46,7 +46,7 @@ struct site {
 bool is_short_lived(const site& site);
 // Returns true if half of the blocks or more were in use at once, when the process had the most bytes in use: they form
 // a structure, whichever thread frees it in the end. Returns false if the peak is not known.
-bool is_held(const site& site);
+bool is_accumulated(const site& site);
 // Adds the sums of `addend` to `sum`, as if all blocks had come from one stack. Keeps the category of `sum`.
 void add_site(site& sum, const site& addend);
 

@@ -146,7 +146,7 @@ constexpr double shared_entry = 48;    // of a table of shared contents: its nod
 // The low end leaves out the block with the most unwritten bytes, which the program may still be filling, and what the
 // allocator rounds up. The high end counts as unwritten what the site held at the peak and not when it was looked
 // through.
-memory_saving shrinking(const site& site, const format::site_contents& contents, double scale) {
+memory_saving shrinking_saving(const site& site, const format::site_contents& contents, double scale) {
   const double unwritten = as_double(contents.unwritten_bytes) * scale;
   const double settled = as_double(contents.unwritten_bytes - contents.max_unwritten) * std::min(scale, 1.0) -
                          block_overhead * as_double(contents.unwritten_blocks);
@@ -159,7 +159,7 @@ memory_saving shrinking(const site& site, const format::site_contents& contents,
 }
 
 // The low end subtracts a table of the contents that are shared.
-memory_saving sharing(const site& site, const format::site_contents& contents, double scale) {
+memory_saving sharing_saving(const site& site, const format::site_contents& contents, double scale) {
   const double equal = as_double(contents.equal_bytes) * scale;
   const double table = shared_entry * as_double(contents.blocks - contents.equal_blocks);
   const double unseen = as_double(site.peak_bytes - std::min(site.peak_bytes, contents.bytes));
@@ -188,7 +188,7 @@ std::vector<memory_saving> savings_in(const format::recording& recording, const 
     for (const std::uint32_t number : site.merged_sites) add(number);
     if (sum.bytes == 0 || site.peak_bytes == 0) continue;
     const double scale = as_double(site.peak_bytes) / as_double(sum.bytes);
-    const memory_saving shrunk = shrinking(site, sum, scale), shared = sharing(site, sum, scale);
+    const memory_saving shrunk = shrinking_saving(site, sum, scale), shared = sharing_saving(site, sum, scale);
     savings.push_back(shared.bytes > shrunk.bytes ? shared : shrunk);
   }
   std::sort(savings.begin(), savings.end(), [](const memory_saving& a, const memory_saving& b) {

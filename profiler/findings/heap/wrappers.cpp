@@ -29,7 +29,7 @@ bool is_library(std::string_view name) {
 
 // Returns whether a free function allocates for its callers: xmalloc, g_strdup, PyMem_Malloc, AllocSetAlloc …
 bool allocates_for_others(std::string_view function) {
-  std::string name(qualified(function));
+  std::string name(qualified_name(function));
   name.resize(std::min(name.find('('), name.size()));
   if (name.find("::") != std::string::npos || name.find('<') != std::string::npos) return false;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return std::tolower(letter); });
@@ -69,7 +69,7 @@ bool is_of_another_language(const code_location& location) {
 }
 
 bool is_wrapper(const code_location& location) {
-  return is_library(qualified(location.function)) || is_runtime_module(location.module) ||
+  return is_library(qualified_name(location.function)) || is_runtime_module(location.module) ||
          location.file.starts_with("/usr/include/") || is_of_rusts_library(location.file) ||
          allocates_for_others(location.function);
 }
@@ -158,8 +158,8 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
   }
 }
 
-std::vector<site> grouped(const format::recording& recording, const std::vector<site>& sites,
-                          const deciding_frames& deciding_frames) {
+std::vector<site> group_sites(const format::recording& recording, const std::vector<site>& sites,
+                              const deciding_frames& deciding_frames) {
   using key = std::tuple<std::uint32_t, heap_category, bool, std::vector<std::uint64_t>>;
   std::map<key, std::size_t> group_indexes;
   std::vector<site> groups;

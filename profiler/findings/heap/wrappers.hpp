@@ -49,7 +49,7 @@ class deciding_frames {
 // Combines the sites of one category whose stacks are equal up to the deciding function: the first one in `sites`
 // gets the sums of all. Sites where 90 % of the blocks are short-lived stay apart from the others, because their
 // remedies differ. Keeps the order of `sites`.
-std::vector<site> grouped(const format::recording& recording, const std::vector<site>& sites,
-                          const deciding_frames& deciding_frames);
+std::vector<site> group_sites(const format::recording& recording, const std::vector<site>& sites,
+                              const deciding_frames& deciding_frames);
 
 }  // namespace tarn::analyse

@@ -24,7 +24,7 @@ bool is_library(const analyse::code_location& location) {
   }
   constexpr auto starts =
       std::to_array<std::string_view>({"std::", "__gnu_cxx::", "boost::", "tarn::detail::", "_start", "__libc_start"});
-  const std::string_view name = analyse::qualified(location.function);
+  const std::string_view name = analyse::qualified_name(location.function);
   return name.empty() ||
          std::any_of(starts.begin(), starts.end(), [&](std::string_view part) { return name.starts_with(part); });
 }
@@ -32,7 +32,7 @@ bool is_library(const analyse::code_location& location) {
 std::string role_of(const std::vector<analyse::code_location>& stack) {
   const auto outermost = std::find_if_not(stack.rbegin(), stack.rend(), is_library);
   if (outermost == stack.rend()) return {};
-  const std::string_view name = analyse::qualified(outermost->function);
+  const std::string_view name = analyse::qualified_name(outermost->function);
   return std::string(name.substr(0, std::min(name.find_last_of('('), name.size())));
 }
 

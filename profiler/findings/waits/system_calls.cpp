@@ -21,7 +21,7 @@ using format::call_counter;
 constexpr std::uint64_t calls_worth_it = 1000;  // sites with fewer calls get no suggestion
 constexpr std::uint64_t few_bytes = 2048;       // for fewer bytes the call costs more than the copy
 constexpr double often = 0.5;                   // share of a site's calls
-constexpr double min_share = 0.005;             // share of the processor time
+constexpr double min_share = 0.005;             // share of the CPU time
 constexpr double way_ns = 100;                  // entering and leaving the kernel; not in a call's time
 
 template <std::size_t Count>
@@ -68,7 +68,7 @@ call_category categorise(const call_site& site) {
   return call_category::needed;
 }
 
-std::uint64_t rounded(double count) {
+std::uint64_t round_count(double count) {
   constexpr double limit = 1e18;  // a larger value comes from a broken file
   return static_cast<std::uint64_t>(std::llround(std::clamp(count, 0.0, limit)));
 }
@@ -226,7 +226,7 @@ void bound_times(format::recording& recording) {
     const double factor = measured_ns > run_ns ? run_ns / (measured_ns + estimated_ns)
                           : is_estimate(value) ? (run_ns - measured_ns) / estimated_ns
                                                : 1;
-    value[call_counter::call_ticks] = rounded(static_cast<double>(value[call_counter::call_ticks]) * factor);
+    value[call_counter::call_ticks] = round_count(static_cast<double>(value[call_counter::call_ticks]) * factor);
   }
 }
 
@@ -260,12 +260,12 @@ format::recording reconcile_calls(format::recording recording) {
       // The sum is rounded, not the cells: many threads with few calls each would all be rounded alike.
       const auto calls_before = static_cast<double>(value[call_counter::calls]);
       sum_before += calls_before;
-      const std::uint64_t calls = rounded(sum_before * factor) - sum;
+      const std::uint64_t calls = round_count(sum_before * factor) - sum;
       sum += calls;
       const double factor_of_cell = static_cast<double>(calls) / calls_before;
-      for (std::uint64_t& count : value) count = rounded(static_cast<double>(count) * factor_of_cell);
+      for (std::uint64_t& count : value) count = round_count(static_cast<double>(count) * factor_of_cell);
       value[call_counter::call_spread] =
-          rounded(static_cast<double>(value[call_counter::call_spread]) * factor_of_cell);
+          round_count(static_cast<double>(value[call_counter::call_spread]) * factor_of_cell);
     }
   }
   bound_times(recording);
@@ -309,7 +309,7 @@ call_findings find_calls(const format::recording& recording) {
     group.error.add(key.thread, value);
     if (exact_family(call_name(key.number)) == nullptr) error.add(key.thread, value);
   }
-  // The share is one of the processor time: a waiting server or a busy machine does not make calls cheap.
+  // The share is one of the CPU time: a waiting server or a busy machine does not make calls cheap.
   const std::uint64_t time_ns =
       recording.has_ended ? (recording.end.user_us + recording.end.system_us) * 1000 : recording.clock.nanoseconds;
   std::vector<collected*> order;

@@ -63,7 +63,7 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   html_file page(request.page);
   json document = json_without_sites(analysis, all_of_them);
   const std::vector<std::string> roles =
-      request.hides_names ? std::vector<std::string>{} : thread_roles(analysis.recorded(), analysis.names());
+      request.hides_names ? std::vector<std::string>{} : thread_roles(analysis.recording(), analysis.names());
   for (std::size_t index = 0; index < roles.size(); ++index) document["threads"][index]["role"] = roles[index];
   if (request.hides_names) redact_whole(document);
   const analyse::lock_findings& locks = analysis.locks();
@@ -91,7 +91,7 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   text.back() = ',';
   page.add(text + "\"sites\":[");
   bool is_first = true;
-  const bool is_sampled = analysis.recorded().program.interval != 0;
+  const bool is_sampled = analysis.recording().program.interval != 0;
   progress progress_line("writing the HTML report");
   std::size_t written_sites = 0;
   for (const analyse::site& facts : analysis.sites()) {

@@ -9,7 +9,7 @@ using format::counter;
 using nlohmann::json;
 
 html_stacks::html_stacks(analyse::analysis& analysis, html_names& names)
-    : analysis_(analysis), recording_(analysis.recorded()), names_(names) {
+    : analysis_(analysis), recording_(analysis.recording()), names_(names) {
   for (const auto& [key, value] : recording_.cells) {
     if (value[counter::blocks] != 0) blocks_[key.site][key.owner] += value[counter::blocks];
   }

@@ -60,7 +60,7 @@ analyse::history html_history(const analyse::analysis& analysis) {
 
 json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
   const analyse::history history = html_history(analysis);
-  const format::recording& recording = analysis.recorded();
+  const format::recording& recording = analysis.recording();
   const analyse::lock_findings& locks = analysis.locks();
   if (history.intervals.empty()) return {};
   json ends = json::array(), resident = json::array(), cpu = json::array();
@@ -85,7 +85,7 @@ json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
     const auto [lock, index] = index_of(key.lock, key.site);
     locks_taken.add({{"lock", lock}, {"site", index}, {"node", stacks.node(key.site)}, {"thread", key.thread}},
                     in_nanoseconds(recording, points, {2, 4}),
-                    std::array{"taken", "contended", "waited_ns", "held", "held_ns", "refused"});
+                    std::array{"taken", "contended", "waited_ns", "holds", "held_ns", "refused"});
   }
   for (const auto& [key, points] : history.waits) {
     const auto [lock, index] = index_of(key.lock, key.site);

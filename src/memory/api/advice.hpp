@@ -12,9 +12,9 @@ namespace tarn::api {
 /// Holds bytes in units that the options accept: whole MiB, or whole KiB below one MiB. 0 means no advice, because no
 /// thread had a heap.
 struct advice {
-  std::uint64_t initial = 0;    ///< three quarters of the threads' heaps never held more
+  std::uint64_t initial = 0;    ///< three quarters of the threads' heaps never needed more
   std::uint64_t increment = 0;  ///< brings the other heaps from there to their peak in four steps
-  std::uint64_t limit = 0;      ///< a quarter more than all heaps ever held together, or will hold from the start
+  std::uint64_t limit = 0;      ///< a quarter more than all heaps ever had together, or will have from the start
 
   /// The number of threads' heaps that grew beyond the `initial` of this run, and their bytes beyond it.
   std::uint64_t excess_heaps = 0;
@@ -27,7 +27,7 @@ class heap_peaks {
  public:
   explicit heap_peaks(std::uint64_t eager_bytes) noexcept : eager_(eager_bytes) {}
 
-  /// Leaves out heaps that never held anything.
+  /// Leaves out heaps that never had memory.
   void add(std::uint64_t peak_bytes) noexcept;
   advice result(std::uint64_t process_peak_bytes) const noexcept;
 

@@ -26,17 +26,17 @@ std::string code(remedy_kind remedy, const allocation_info& allocation, const gr
 }
 
 TEST(advice, a_function_is_known_without_what_it_returns) {
-  EXPECT_EQ(qualified("main"), "main");
-  EXPECT_EQ(qualified("void ns::f<int>(char, int)"), "ns::f<int>(char, int)");
-  EXPECT_EQ(qualified("std::map<int, char const*> ns::f<a b>(x)"), "ns::f<a b>(x)");
-  EXPECT_EQ(qualified("operator new(unsigned long)"), "operator new(unsigned long)");
-  EXPECT_EQ(qualified("lambda at a (1).cpp:41"), "lambda at a (1).cpp:41");
+  EXPECT_EQ(qualified_name("main"), "main");
+  EXPECT_EQ(qualified_name("void ns::f<int>(char, int)"), "ns::f<int>(char, int)");
+  EXPECT_EQ(qualified_name("std::map<int, char const*> ns::f<a b>(x)"), "ns::f<a b>(x)");
+  EXPECT_EQ(qualified_name("operator new(unsigned long)"), "operator new(unsigned long)");
+  EXPECT_EQ(qualified_name("lambda at a (1).cpp:41"), "lambda at a (1).cpp:41");
   EXPECT_EQ(without_arguments("function object at a (1).cpp:41"), "function object at a (1).cpp:41");
-  EXPECT_EQ(qualified("(anonymous namespace)::f(int)"), "(anonymous namespace)::f(int)");
-  EXPECT_EQ(qualified("int* (anonymous namespace)::f<int>(int)"), "(anonymous namespace)::f<int>(int)");
-  EXPECT_EQ(qualified("decltype (f((int)0)) std::construct_at<a, b>(a*)"), "std::construct_at<a, b>(a*)");
-  EXPECT_EQ(qualified("decltype (unclosed"), "decltype (unclosed");
-  EXPECT_EQ(qualified(""), "");
+  EXPECT_EQ(qualified_name("(anonymous namespace)::f(int)"), "(anonymous namespace)::f(int)");
+  EXPECT_EQ(qualified_name("int* (anonymous namespace)::f<int>(int)"), "(anonymous namespace)::f<int>(int)");
+  EXPECT_EQ(qualified_name("decltype (f((int)0)) std::construct_at<a, b>(a*)"), "std::construct_at<a, b>(a*)");
+  EXPECT_EQ(qualified_name("decltype (unclosed"), "decltype (unclosed");
+  EXPECT_EQ(qualified_name(""), "");
 }
 
 TEST(advice, a_template_argument_ends_where_it_does) {

@@ -53,7 +53,7 @@ TEST(call_savings, a_write_that_comes_after_other_calls_may_be_waited_for) {
   EXPECT_GT(saving(site).ns.high, 1'000'000);
 }
 
-TEST(call_savings, a_call_that_waited_took_no_processor_time_but_no_less_than_one_in_memory) {
+TEST(call_savings, a_call_that_waited_took_no_cpu_time_but_no_less_than_one_in_memory) {
   format::recording recording = busy_program();
   recording.end.user_us -= 2'000;  // waited 2 of the 4 ms
   const call_site read = site_of("read", call_category::small);

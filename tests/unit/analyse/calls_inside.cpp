@@ -38,14 +38,14 @@ format::recording recording_with_call(const std::vector<std::uint64_t>& frames, 
   return recording;
 }
 
-lock_group judged(const format::recording& recording) {
+lock_group judge(const format::recording& recording) {
   lock_findings findings = find_locks(recording);
   add_calls_inside(findings, recording, resolved);
   return findings.groups.at(0);
 }
 
 TEST(calls_inside, a_later_call_of_the_same_function_is_inside) {
-  const lock_group group = judged(recording_with_call({0x1020, 0x5020}, 9'000'000));
+  const lock_group group = judge(recording_with_call({0x1020, 0x5020}, 9'000'000));
   ASSERT_EQ(group.calls_inside.size(), 1U);
   EXPECT_EQ(group.calls_inside[0].name, "fdatasync");
   EXPECT_EQ(group.calls_inside[0].nanoseconds, 9'000'000U);
@@ -55,7 +55,7 @@ TEST(calls_inside, a_later_call_of_the_same_function_is_inside) {
 }
 
 TEST(calls_inside, so_is_one_of_a_function_that_it_calls) {
-  EXPECT_EQ(judged(recording_with_call({0x2001, 0x1020, 0x5020}, 9'000'000)).calls_inside.size(), 1U);
+  EXPECT_EQ(judge(recording_with_call({0x2001, 0x1020, 0x5020}, 9'000'000)).calls_inside.size(), 1U);
 }
 
 TEST(calls_inside, without_debug_information_wrappers_of_the_lock_are_skipped) {
@@ -89,7 +89,7 @@ TEST(calls_inside, what_stacks_or_times_do_not_show_is_not_claimed) {
            recording_with_call({0x1020, 0x5020}, 1'000'000),                // a small part of that time
            recording_with_call({0x1020, 0x5020}, 9'000'000, futex_number),  // waits for a lock
        }) {
-    const lock_group group = judged(recording);
+    const lock_group group = judge(recording);
     EXPECT_TRUE(group.calls_inside.empty());
     EXPECT_THAT(group.remedy, testing::HasSubstr("do less while it is held"));
   }
@@ -97,7 +97,7 @@ TEST(calls_inside, what_stacks_or_times_do_not_show_is_not_claimed) {
   recording.calls[{2, 2, fdatasync_number}] = recording.calls[{2, 0, fdatasync_number}];
   recording.calls.erase({2, 0, fdatasync_number});
   recording.calls.erase({2, 1, fdatasync_number});
-  EXPECT_TRUE(judged(recording).calls_inside.empty()) << "by a thread that never takes the lock";
+  EXPECT_TRUE(judge(recording).calls_inside.empty()) << "by a thread that never takes the lock";
 }
 
 }  // namespace

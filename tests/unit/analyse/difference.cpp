@@ -98,15 +98,15 @@ TEST(difference, an_alternative_that_was_applied_is_taken) {
   before.offers.push_back({{remedy_kind::drop_in, {}, {1, 2}, 0}, {}});
   const change hoisted = differences_of({before}, {view("f()", 1, 2)}).changes.at(0);
   ASSERT_TRUE(hoisted.is_taken);
-  EXPECT_EQ(hoisted.judged()->predicted.remedy, remedy_kind::hoist);
+  EXPECT_EQ(hoisted.judged_offer()->predicted.remedy, remedy_kind::hoist);
   EXPECT_TRUE(hoisted.is_as_predicted());
   const change reserved = differences_of({before}, {view("f()", 1, 400)}).changes.at(0);
   ASSERT_TRUE(reserved.is_taken);
   EXPECT_FALSE(reserved.taken_instead);
-  EXPECT_EQ(reserved.judged()->predicted.remedy, remedy_kind::reserve);
+  EXPECT_EQ(reserved.judged_offer()->predicted.remedy, remedy_kind::reserve);
   const change untouched = differences_of({before}, {view("f()", 1, 990)}).changes.at(0);
   EXPECT_FALSE(untouched.is_taken);
-  EXPECT_EQ(untouched.judged()->predicted.remedy, remedy_kind::reserve) << "the first one";
+  EXPECT_EQ(untouched.judged_offer()->predicted.remedy, remedy_kind::reserve) << "the first one";
 }
 
 // A hoist leaves a call or two, and the thread's own heap none that malloc sees.

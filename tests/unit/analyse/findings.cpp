@@ -37,15 +37,15 @@ TEST(findings, blocks_in_use_at_the_end_are_kept) {
 }
 
 TEST(findings, blocks_that_are_in_use_at_once_are_held) {
-  const auto is_held_with = [](std::uint64_t at_peak) {
+  const auto is_accumulated_with = [](std::uint64_t at_peak) {
     format::recording recording = recording_of({{.blocks = 1000, .own_frees = 1000}});
     recording.cells[{1, 0, 0}][format::peak_blocks] = at_peak;
-    return is_held(find(recording).sites.at(0));
+    return is_accumulated(find(recording).sites.at(0));
   };
-  EXPECT_TRUE(is_held_with(1000));
-  EXPECT_TRUE(is_held_with(500));
-  EXPECT_FALSE(is_held_with(499));
-  EXPECT_FALSE(is_held_with(0));
+  EXPECT_TRUE(is_accumulated_with(1000));
+  EXPECT_TRUE(is_accumulated_with(500));
+  EXPECT_FALSE(is_accumulated_with(499));
+  EXPECT_FALSE(is_accumulated_with(0));
 }
 
 TEST(findings, sums_are_those_of_all_sites) {

@@ -136,7 +136,7 @@ TEST(limits, the_share_of_a_function_is_within_the_error_of_its_samples) {
   EXPECT_FALSE(checked_of_processor("cpu share at function send <= 0.2 %").is_open());
 }
 
-TEST(limits, processor_time_is_that_of_the_program_or_of_a_place) {
+TEST(limits, cpu_time_is_that_of_the_program_or_of_a_place) {
   EXPECT_TRUE(checked_of_processor("cpu time <= 3.7 s").is_broken());
   EXPECT_TRUE(checked_of_processor("cpu time <= 4000 ms").is_open());
   EXPECT_FALSE(checked_of_processor("cpu time <= 43 ms per request", 100).is_open());

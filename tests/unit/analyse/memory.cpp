@@ -30,7 +30,7 @@ history course_of(const std::function<double(double)>& level) {
   return course;
 }
 
-memory_site judged(const std::function<double(double)>& level, std::uint64_t sampling_interval = 0) {
+memory_site judge(const std::function<double(double)>& level, std::uint64_t sampling_interval = 0) {
   format::recording recording = recording_of({{.blocks = 10, .size = 1'000'000}});
   recording.program.interval = sampling_interval;
   const heap_findings heap = find(recording);
@@ -42,30 +42,30 @@ memory_site judged(const std::function<double(double)>& level, std::uint64_t sam
 }
 
 TEST(memory, what_rises_to_the_end_grows) {
-  const memory_site leak = judged([](double seconds) { return 1e6 * seconds; });
+  const memory_site leak = judge([](double seconds) { return 1e6 * seconds; });
   EXPECT_EQ(leak.course, trend::grows);
   EXPECT_NEAR(leak.bytes_per_second, 1e6, 1e4);
-  EXPECT_EQ(judged([](double seconds) { return 5e6 + 1e6 * seconds + 2e5 * std::sin(20 * seconds); }).course,
+  EXPECT_EQ(judge([](double seconds) { return 5e6 + 1e6 * seconds + 2e5 * std::sin(20 * seconds); }).course,
             trend::grows)
       << "a leak below a load that comes and goes";
-  EXPECT_EQ(judged([](double seconds) { return 1e5 * seconds * seconds; }).course, trend::grows) << "ever faster";
+  EXPECT_EQ(judge([](double seconds) { return 1e5 * seconds * seconds; }).course, trend::grows) << "ever faster";
 }
 
 TEST(memory, what_stops_to_rise_fills) {
-  EXPECT_EQ(judged([](double seconds) { return std::min(2e6 * seconds, 7e6); }).course, trend::fills);
-  EXPECT_EQ(judged([](double seconds) { return 8e6 * (1 - std::exp(-seconds)); }).course, trend::fills);
+  EXPECT_EQ(judge([](double seconds) { return std::min(2e6 * seconds, 7e6); }).course, trend::fills);
+  EXPECT_EQ(judge([](double seconds) { return 8e6 * (1 - std::exp(-seconds)); }).course, trend::fills);
 }
 
 TEST(memory, what_comes_and_goes_is_steady) {
-  EXPECT_EQ(judged([](double) { return 5e6; }).course, trend::steady);
-  EXPECT_EQ(judged([](double seconds) { return 5e6 + 3e6 * std::sin(9 * seconds); }).course, trend::steady);
-  EXPECT_EQ(judged([](double seconds) { return 8e6 - 1e6 * seconds; }).course, trend::steady);
+  EXPECT_EQ(judge([](double) { return 5e6; }).course, trend::steady);
+  EXPECT_EQ(judge([](double seconds) { return 5e6 + 3e6 * std::sin(9 * seconds); }).course, trend::steady);
+  EXPECT_EQ(judge([](double seconds) { return 8e6 - 1e6 * seconds; }).course, trend::steady);
 }
 
 TEST(memory, a_rise_within_the_error_of_samples_is_none) {
   const auto rise = [](double seconds) { return 1e6 + 2e4 * seconds; };
-  EXPECT_EQ(judged(rise).course, trend::grows) << "every block is counted";
-  EXPECT_EQ(judged(rise, 128 * 1024).course, trend::steady) << "some eight samples";
+  EXPECT_EQ(judge(rise).course, trend::grows) << "every block is counted";
+  EXPECT_EQ(judge(rise, 128 * 1024).course, trend::steady) << "some eight samples";
 }
 
 TEST(memory, few_intervals_tell_no_trend) {

@@ -8,7 +8,7 @@
 namespace tarn::analyse {
 namespace {
 
-// Half a second of processor time in a run of one second. The heap alone is worth a change.
+// Half a second of CPU time in a run of one second. The heap alone is worth a change.
 format::recording heap_alone() { return recording_of({{.blocks = 4'000'000, .own_frees = 4'000'000}}); }
 
 void add_lock(format::recording& recording, std::uint64_t waits, std::uint64_t waited_ns) {
@@ -32,7 +32,7 @@ void add_writes(format::recording& recording, std::uint64_t calls) {
   counts[format::call_ticks] = calls * 1000;
 }
 
-std::vector<std::pair<judged_source, judgement>> judged(const format::recording& recording) {
+std::vector<std::pair<judged_source, judgement>> judge(const format::recording& recording) {
   analysis analysis(recording, simple_costs());
   std::vector<std::pair<judged_source, judgement>> result;
   for (const verdict& verdict : verdicts_of(analysis)) result.emplace_back(verdict.source, verdict.judged);
@@ -41,15 +41,15 @@ std::vector<std::pair<judged_source, judgement>> judged(const format::recording&
 using expected_verdicts = std::vector<std::pair<judged_source, judgement>>;
 
 TEST(verdict, a_program_without_a_remedy_has_none) {
-  EXPECT_EQ(judged(recording_of({{.blocks = 10, .own_frees = 10}})), expected_verdicts());
+  EXPECT_EQ(judge(recording_of({{.blocks = 10, .own_frees = 10}})), expected_verdicts());
 }
 
 TEST(verdict, long_waits_come_before_a_site_that_saves_less) {
   format::recording recording = heap_alone();
-  EXPECT_EQ(judged(recording), (expected_verdicts{{judged_source::heap, judgement::worth_doing}}));
+  EXPECT_EQ(judge(recording), (expected_verdicts{{judged_source::heap, judgement::worth_doing}}));
   add_lock(recording, 100'000, 12'000'000'000);
-  EXPECT_EQ(judged(recording), (expected_verdicts{{judged_source::locks, judgement::worth_doing},
-                                                  {judged_source::heap, judgement::worth_doing}}));
+  EXPECT_EQ(judge(recording), (expected_verdicts{{judged_source::locks, judgement::worth_doing},
+                                                 {judged_source::heap, judgement::worth_doing}}));
   analysis analysis(recording, simple_costs());
   const verdict locks = verdicts_of(analysis).front();
   EXPECT_EQ(locks.waited_ns, 12'000'000'000U);
@@ -73,15 +73,15 @@ TEST(verdict, a_thread_that_waits_for_several_locks_counts_once) {
 TEST(verdict, short_waits_come_after_what_is_worth_doing) {
   format::recording recording = heap_alone();
   add_lock(recording, 100'000, 1'000'000);
-  EXPECT_EQ(judged(recording), (expected_verdicts{{judged_source::heap, judgement::worth_doing},
-                                                  {judged_source::locks, judgement::little}}));
+  EXPECT_EQ(judge(recording), (expected_verdicts{{judged_source::heap, judgement::worth_doing},
+                                                 {judged_source::locks, judgement::little}}));
 }
 
 TEST(verdict, a_small_heap_site_hides_no_system_calls) {
   format::recording recording = recording_of({{.blocks = 30'000, .own_frees = 30'000}});
   add_writes(recording, 400'000);
-  EXPECT_EQ(judged(recording), (expected_verdicts{{judged_source::calls, judgement::worth_doing},
-                                                  {judged_source::heap, judgement::little}}));
+  EXPECT_EQ(judge(recording), (expected_verdicts{{judged_source::calls, judgement::worth_doing},
+                                                 {judged_source::heap, judgement::little}}));
   analysis analysis(recording, simple_costs());
   EXPECT_GT(verdicts_of(analysis).front().saved_ns.low, 0);
 }

@@ -74,7 +74,7 @@ TEST(wrappers, sites_of_one_function_and_category_are_one) {
   symbols symbols(recording);
   const heap_findings findings = find(recording);
   const std::vector<site> list =
-      grouped(recording, findings.sites, deciding_frames(recording, findings.sites, symbols));
+      group_sites(recording, findings.sites, deciding_frames(recording, findings.sites, symbols));
   ASSERT_EQ(list.size(), 4U) << "long-lived, kept and of another function are apart";
   EXPECT_EQ(list[0].number, 1U);
   EXPECT_EQ(list[0].merged_sites, std::vector<std::uint32_t>{2});

@@ -169,7 +169,7 @@ TEST(since, a_peak_is_what_was_in_use_beyond_what_the_cells_held_before) {
   EXPECT_EQ((part.cells[{1, 0, 0}][peak_blocks]), static_cast<std::uint64_t>(-2)) << "it may have held more before";
 }
 
-TEST_F(three_looks, what_recording_took_is_shared_out_by_processor_time) {
+TEST_F(three_looks, what_recording_took_is_shared_out_by_cpu_time) {
   recording whole = whole_;
   whole.end.user_us = 40;
   whole.end.system_us = 4;

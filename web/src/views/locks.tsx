@@ -18,7 +18,7 @@ const shown_sites = 6, shown_waits = 6;
 
 function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
   const {names, threads} = view;
-  const holds = (lock.held ?? 0) + (lock.still_held ?? 0);
+  const holds = (lock.holds ?? 0) + (lock.still_held ?? 0);
   const mean = holds ? (lock.held_ns ?? 0) / holds : 0;
   const sites = lock.sites ?? [];
   return (

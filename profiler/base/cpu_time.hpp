@@ -4,8 +4,8 @@
 
 namespace tarn::command {
 
-// Returns the processor time of this process (RUSAGE_SELF), or of its children that have ended (RUSAGE_CHILDREN).
-inline double processor_seconds(int processes) noexcept {
+// Returns the CPU time of this process (RUSAGE_SELF), or of its children that have ended (RUSAGE_CHILDREN).
+inline double cpu_seconds_of(int processes) noexcept {
   rusage usage{};
   ::getrusage(processes, &usage);
   const auto seconds = [](const timeval& time) {
