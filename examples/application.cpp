@@ -25,7 +25,7 @@ tarn::reloadable<limits> current_limits;  // until the next reload
 tarn::shared<queue> requests{tarn::rank{1, "requests"}};
 
 void serve(tarn::worker& me) {
-  while (!me.stopping()) {
+  while (!me.is_stopping()) {
     int request = 0;
     {
       auto lock = requests.lock();

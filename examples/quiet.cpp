@@ -19,7 +19,7 @@ request parse(std::string_view text) {
 }
 
 TEST(parse, asks_for_nothing) {
-  tarn::noise_log violations;
+  tarn::violation_log violations;
   request result;
   {
     const tarn::quiet_region quiet{"parse request", violations};
@@ -31,7 +31,7 @@ TEST(parse, asks_for_nothing) {
 
 TEST(journal, asks_for_nothing_either) {
   const std::string path = testing::TempDir() + "tarn-quiet.journal";
-  tarn::noise_log violations;
+  tarn::violation_log violations;
   {
     tarn::io::journal log(path, {.bytes = 1 << 20});
     log.append("the first line of a thread takes a chunk");
@@ -47,7 +47,7 @@ std::string reply(const request& client_request) {
 }
 
 TEST(reply, is_not_quiet) {
-  tarn::noise_log violations;
+  tarn::violation_log violations;
   {
     const tarn::quiet_region quiet{"reply", violations};
     reply({"GET", "/orders/17"});

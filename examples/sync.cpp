@@ -114,7 +114,7 @@ int with_reloadable_data() {
 
   const int after = table.with([](const routes& r) { return r.port_of.at("/"); });
   std::string report;
-  for (const tarn::parked_reader& reader : table.parked()) {
+  for (const tarn::parked_reader& reader : table.parked_readers()) {
     report += reader.name + " still reads version " + std::to_string(reader.version) + "\n";
   }
   return before + after + (report.empty() ? 0 : 1);
@@ -144,7 +144,7 @@ struct config {
 std::size_t with_read_only_data() {
   static tarn::read_only<config> settings;
   settings.build({{"one", "two"}, std::make_unique<proxy>()});  // by the initialiser, once
-  const tarn::working from_here_on;                             // and now the workers
+  const tarn::work_phase from_here_on;                          // and now the workers
 
   std::size_t last_version = 0;
   std::thread([&] { last_version = settings->hosts.size() + settings->via->host.size(); }).join();

@@ -51,7 +51,7 @@ std::string answer(std::string_view received) {
 
 namespace warm {
 
-tarn::recycled<std::string> answer(std::string_view received) {
+tarn::recycled_object<std::string> answer(std::string_view received) {
   auto line = tarn::recycle<std::string>();  // with the capacity of one before
   line->assign(received);
   auto reply = tarn::recycle<std::string>();

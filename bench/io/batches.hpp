@@ -78,9 +78,9 @@ inline group batch_group(const settings& parameters, const folder& work_folder) 
     const auto add_batch = [&](const std::string& name, tarn::io::batch_options options) {
       add(condition + name, is_cold, [options](const paths& file_paths) { return read_batch(file_paths, options); });
     };
-    add_batch("tarn batch, plain", {.way = tarn::io::batch_way::plain});
+    add_batch("tarn batch, plain", {.method = tarn::io::batch_method::plain});
     add_batch("tarn batch, ring", {});
-    add_batch("tarn batch, plain, 2 threads", {.threads = 2, .way = tarn::io::batch_way::plain});
+    add_batch("tarn batch, plain, 2 threads", {.threads = 2, .method = tarn::io::batch_method::plain});
     add_batch("tarn batch, ring, 2 threads", {.threads = 2});
     for (const char* const form : {"tarn batch, ring", "tarn batch, ring, 2 threads"}) {
       batches.goals.push_back(

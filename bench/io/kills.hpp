@@ -44,7 +44,7 @@ inline void kill_and_compare(const std::string& path, std::uint64_t after_us, ki
   std::filesystem::remove(path);
   const pid_t child = fork();
   if (child == 0) {
-    tarn::io::journal log(path, {.bytes = 16 << 20, .chunk = 4096, .lanes = 4, .prepare = 0});
+    tarn::io::journal log(path, {.bytes = 16 << 20, .chunk_bytes = 4096, .lanes = 4, .prefault_bytes = 0});
     std::vector<std::thread> appenders;
     for (unsigned thread = 0; thread < kill_counts::threads; ++thread) {
       appenders.emplace_back([&, thread] {
@@ -75,8 +75,8 @@ inline void kill_and_compare(const std::string& path, std::uint64_t after_us, ki
     sum.returned += returned[thread];
     sum.lost += returned[thread] > next[thread] ? returned[thread] - next[thread] : 0;
   }
-  sum.torn += contents.torn();
-  sum.wrong += contents.damaged() + contents.lost_pieces();
+  sum.torn += contents.torn_lines();
+  sum.wrong += contents.damaged_lines() + contents.lost_pieces();
   munmap(returned, sizeof(counter) * (kill_counts::threads + 1));
 }
 

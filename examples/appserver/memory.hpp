@@ -109,8 +109,8 @@ class request_memories {
       return {*this, nullptr};
     }
     if (spare_.empty()) {
-      return {*this, std::make_unique<tarn::arena>(
-                         tarn::arena_options{.upstream = &chunks_, .first_chunk = first_chunk_, .keep = capacity})};
+      return {*this, std::make_unique<tarn::arena>(tarn::arena_options{
+                         .upstream = &chunks_, .first_chunk = first_chunk_, .spare_limit = capacity})};
     }
     auto arena = std::move(spare_.back());
     spare_.pop_back();

@@ -148,7 +148,7 @@ class worker {
     }
     connections_.erase(position);
     counters_.connections.set(connections_.size());
-    if (me_.stopping() && connections_.empty()) {
+    if (me_.is_stopping() && connections_.empty()) {
       timer_.cancel();
     }
   }
@@ -159,7 +159,7 @@ class worker {
     if (client.unread.size() != 0) {  // pipelined
       co_return true;
     }
-    if (!me_.stopping()) {
+    if (!me_.is_stopping()) {
       enter(client, phase::idle, settings_.idle);
       client.unread.shrink_to_fit();
       const auto room = client.unread.prepare(first_bytes);
@@ -168,13 +168,14 @@ class worker {
       client.unread.commit(come);
     }
     error_code unknown;
-    co_return client.unread.size() != 0 || (me_.stopping() && !client.is_late && client.socket.available(unknown) != 0);
+    co_return client.unread.size() != 0 ||
+        (me_.is_stopping() && !client.is_late && client.socket.available(unknown) != 0);
   }
 
   /// Back-pressure: while the requests in flight leave little of the memory budget, new ones stay unread for up to a
   /// second. Then they are served if they need little, and answered with 503 if they do not.
   step room() {
-    for (int patience = max_waits; patience != 0 && budget_.is_short() && !me_.stopping(); --patience) {
+    for (int patience = max_waits; patience != 0 && budget_.is_short() && !me_.is_stopping(); --patience) {
       timer later(io_, tick);
       co_await wait([&](auto handler) { later.async_wait(std::move(handler)); });
     }
@@ -213,7 +214,8 @@ class worker {
               client_request.body()},
              state_, counters_, *answer);
     }
-    const bool keeps_open = is_whole && client_request.keep_alive() && (!me_.stopping() || client.unread.size() != 0);
+    const bool keeps_open =
+        is_whole && client_request.keep_alive() && (!me_.is_stopping() || client.unread.size() != 0);
     const unsigned status = answer->status;
     const std::size_t size = answer->body.size();
     const bool is_sent = co_await send(client, *answer, client_request, keeps_open, *memory);
@@ -307,7 +309,7 @@ class worker {
 
   /// Runs one timer for all connections and cancels those that take too long.
   background watch_time() {
-    while (!me_.stopping() || !connections_.empty()) {
+    while (!me_.is_stopping() || !connections_.empty()) {
       timer_.expires_after(tick);
       co_await wait([&](auto handler) { timer_.async_wait(std::move(handler)); });
       look_around();

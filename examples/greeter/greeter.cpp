@@ -105,9 +105,10 @@ void reply_to(std::string_view name, tarn::io::writer& replies) {
 void serve(tarn::worker& me, tarn::io::file client) {
   const int descriptor = client.descriptor();
   const tarn::watched_socket watched(me, descriptor, tarn::wake::at_deadline);
-  tarn::io::reader requests(tarn::io::file::borrow(descriptor, "client"), {.buffer = 512, .longest = 512});
-  tarn::io::writer replies(tarn::io::file::borrow(descriptor, "client"), {.buffer = 4096});
-  while (!me.stopping()) {
+  tarn::io::reader requests(tarn::io::file::borrow(descriptor, "client"),
+                            {.buffer_bytes = 512, .max_record_bytes = 512});
+  tarn::io::writer replies(tarn::io::file::borrow(descriptor, "client"), {.buffer_bytes = 4096});
+  while (!me.is_stopping()) {
     const auto name = requests.line();
     if (!name) return;  // the client has gone, or the deadline has come
     me.now_doing("a request");
@@ -118,7 +119,7 @@ void serve(tarn::worker& me, tarn::io::file client) {
 void work(tarn::worker& me) {
   tarn::accept_backoff backoff("greeter");
   pollfd polled[] = {{me.stop_descriptor(), POLLIN, 0}, {listening.descriptor(), POLLIN, 0}};
-  while (!me.stopping()) {
+  while (!me.is_stopping()) {
     me.now_doing("waiting for a client");
     if (poll(polled, 2, -1) < 0 || polled[0].revents != 0) continue;
     const int client = accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);

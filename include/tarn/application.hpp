@@ -36,7 +36,7 @@ enum class application_end : int {
 ///
 /// tarn::application server({.name = "server", .workers = 4});        // the first thing in main()
 /// server.on_initialise([] { settings.build(load()); table.publish(load_routes()); });
-/// server.on_work([](tarn::worker& me) { while (!me.stopping()) { … } });
+/// server.on_work([](tarn::worker& me) { while (!me.is_stopping()) { … } });
 /// server.on_reload([] { table.publish(load_routes()); });            // SIGHUP
 /// return server.run();                                               // until SIGTERM or SIGINT
 ///
@@ -51,7 +51,8 @@ enum class application_end : int {
 ///   During a stop they are reported and dropped.
 /// - A worker that returns has done its work; when all have returned, run() returns. A worker that throws is reported
 ///   and started again up to `restarts` times, with growing delays; after that it stops the application.
-/// - A stop: on_stop runs, stopping() becomes true, stop_descriptor() readable, and sockets of wake::at_stop are shut
+/// - A stop: on_stop runs, is_stopping() becomes true, stop_descriptor() readable, and sockets of wake::at_stop are
+/// shut
 ///   down. After `stop_after`, or at a second signal, those of wake::at_deadline are. After `end_after` more, each
 ///   remaining worker is reported, with what it is doing, and the process ends without it, and without destructors.
 /// - The deadlines apply to the callbacks, too: while one runs, a thread watches it. A stop requested meanwhile

@@ -31,8 +31,8 @@ struct arena_options {
   /// Size of the first chunk. Each later one is as large as all earlier ones together, up to 1 MiB, or as
   /// large as a single block needs.
   std::size_t first_chunk = detail::default_first_chunk;
-  std::size_t limit = 0;  ///< the most memory in chunks at any time; 0: no limit; a first span does not count
-  std::size_t keep = 0;   ///< the most memory in empty chunks that reset() and rewind() keep; 0: all of it
+  std::size_t limit = 0;        ///< the most memory in chunks at any time; 0: no limit; a first span does not count
+  std::size_t spare_limit = 0;  ///< the most memory in empty chunks that reset() and rewind() keep; 0: all of it
 };
 
 /// A copy of an arena's counters. Byte counts describe the present unless they say otherwise.

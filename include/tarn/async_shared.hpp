@@ -70,7 +70,7 @@ class [[nodiscard("the lock ends with the handle: give it a name")]] async_handl
  private:
   friend class async_shared<T>;
   void leave_coroutine() noexcept {
-    if (TARN_CHECKS && owner_ != nullptr) owner_->watch_.left_coroutine();
+    if (TARN_CHECKS && owner_ != nullptr) owner_->watch_.forget_coroutine();
   }
   explicit async_handle(async_shared<T>* owner) noexcept : owner_(owner) {}
   async_shared<T>* owner_ = nullptr;
@@ -127,7 +127,7 @@ class async_shared {
     bool await_suspend(std::coroutine_handle<Promise> coroutine) {
       if constexpr (TARN_CHECKS) {
         root_ = root_of(coroutine);
-        owner_.watch_.before_in_coroutine(root_, &owner_, location_);
+        owner_.watch_.note_attempt_in_coroutine(root_, &owner_, location_);
       }
       coroutine_ = coroutine;
       resume = [](detail::async_waiter* self) noexcept { static_cast<waiting*>(self)->go_on(); };
@@ -142,7 +142,7 @@ class async_shared {
       is_resumed_ = true;
       cancel_.reset();
       const bool is_held = has_at_once_ || has_lock();
-      if (TARN_CHECKS && is_held) owner_.watch_.acquired_in_coroutine(root_, &owner_, location_);
+      if (TARN_CHECKS && is_held) owner_.watch_.note_acquired_in_coroutine(root_, &owner_, location_);
       return async_handle<T>(is_held ? &owner_ : nullptr);
     }
 

@@ -33,7 +33,7 @@ inline void tell_recorder_of_end() noexcept {
 }  // namespace detail
 
 /// Kinds of violations.
-enum class noise_kind : std::uint8_t {
+enum class violation_kind : std::uint8_t {
   system_call,  ///< any system call but futex(2)
   lock_wait,    ///< futex(2), in which every mutex and condition variable waits
   heap,         ///< malloc, free, new, delete and related functions
@@ -41,11 +41,11 @@ enum class noise_kind : std::uint8_t {
 
 /// One violation, as plain data that any thread may copy. stack() returns return addresses, innermost first, in the
 /// form that `addr2line` takes.
-struct noise {
+struct quiet_violation {
   /// Most frames of a stack that are kept.
   static constexpr std::size_t max_frames = 24;
   /// Says which kind of call broke the rule.
-  noise_kind kind;
+  violation_kind kind;
   const char* name;  ///< "write", "futex", "malloc"
   /// Frames that are valid: the first ones of `frames`.
   std::size_t depth;
@@ -59,7 +59,7 @@ struct noise {
 /// Collects violations for a test, instead of text on standard error. Threads: only the one whose regions write into
 /// it, and it must outlive them. Errors: only text() throws, std::bad_alloc. Cost: 3.4 KiB in builds with checks; in
 /// others it is empty and counts nothing.
-class noise_log {
+class violation_log {
  public:
   /// The number of violations whose details stay in the log; all are counted.
   static constexpr std::size_t capacity = 16;
@@ -68,7 +68,7 @@ class noise_log {
   /// Returns the number of all violations, including those without details.
   std::size_t count() const noexcept { return count_; }
   /// Returns the first violations.
-  std::span<const noise> first_violations() const noexcept {
+  std::span<const quiet_violation> first_violations() const noexcept {
     return {first_violations_, count_ < capacity ? count_ : capacity};
   }
   /// Returns one line for each of the first violations, with its stack below it; empty when there was none.
@@ -77,16 +77,16 @@ class noise_log {
  private:
   friend class quiet_region;
   std::size_t count_ = 0;
-  noise first_violations_[capacity];
+  quiet_violation first_violations_[capacity];
 #else
   std::size_t count() const noexcept { return 0; }
-  std::span<const noise> first_violations() const noexcept { return {}; }
+  std::span<const quiet_violation> first_violations() const noexcept { return {}; }
   std::string text() const { return {}; }
 #endif
 };
 
 /// Says what a region does at a violation.
-enum class on_noise : std::uint8_t {
+enum class on_violation : std::uint8_t {
   report,  ///< reports the first few violations of a region, with their stacks, on standard error
   abort,   ///< reports the violation likewise, and ends the process
 };
@@ -110,8 +110,8 @@ enum class on_noise : std::uint8_t {
 class quiet_region {
  public:
   /// `name` appears in reports and must live as long as the region.
-  explicit quiet_region(const char* name, on_noise policy = on_noise::report) noexcept;
-  quiet_region(const char* name, noise_log& log) noexcept;
+  explicit quiet_region(const char* name, on_violation policy = on_violation::report) noexcept;
+  quiet_region(const char* name, violation_log& log) noexcept;
   ~quiet_region();
   quiet_region(const quiet_region&) = delete;
   quiet_region& operator=(const quiet_region&) = delete;
@@ -125,13 +125,13 @@ class quiet_region {
  private:
   friend struct listener;
   void enter() noexcept;
-  bool hear(const noise& violation, bool is_reported) noexcept;
+  bool note_violation(const quiet_violation& violation, bool is_reported) noexcept;
 
   const char* name_;
-  noise_log* log_ = nullptr;
+  violation_log* log_ = nullptr;
   quiet_region* outer_ = nullptr;
   std::size_t reported_ = 0;
-  on_noise policy_ = on_noise::report;
+  on_violation policy_ = on_violation::report;
 };
 
 #else
@@ -140,10 +140,10 @@ class quiet_region {
 /// throws nothing. Cost without a recorder: two tests.
 class quiet_region {
  public:
-  explicit quiet_region(const char* name, on_noise = on_noise::report) noexcept {
+  explicit quiet_region(const char* name, on_violation = on_violation::report) noexcept {
     detail::tell_recorder_of_region(name);
   }
-  quiet_region(const char* name, noise_log&) noexcept { detail::tell_recorder_of_region(name); }
+  quiet_region(const char* name, violation_log&) noexcept { detail::tell_recorder_of_region(name); }
   ~quiet_region() { detail::tell_recorder_of_end(); }
   quiet_region(const quiet_region&) = delete;
   quiet_region& operator=(const quiet_region&) = delete;

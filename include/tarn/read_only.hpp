@@ -11,7 +11,7 @@
 
 #include <tarn/deeply_const.hpp>
 #include <tarn/detail/synchronous.hpp>
-#include <tarn/working.hpp>
+#include <tarn/work_phase.hpp>
 
 namespace tarn {
 
@@ -22,8 +22,8 @@ class built_mark {
  public:
   bool is_built() const noexcept { return is_built_; }
   /// Reports a fault and does not return when the object was built before, or when workers run.
-  void before_build(const void* object, const std::source_location& location) const noexcept;
-  void built(const std::source_location& location) noexcept { is_built_ = true, location_ = location; }
+  void check_unbuilt(const void* object, const std::source_location& location) const noexcept;
+  void note_built(const std::source_location& location) noexcept { is_built_ = true, location_ = location; }
   void check(const void* object) const noexcept {
     if (!is_built_) [[unlikely]] {
       fault_not_built(object);
@@ -43,7 +43,7 @@ class built_mark {
 ///
 /// tarn::read_only<config> settings;                       // a global, say
 /// settings.build(load_config());                          // by the initialiser, once
-/// const tarn::working from_here_on;                       // and now the workers
+/// const tarn::work_phase from_here_on;                       // and now the workers
 /// settings->timeout;                                      // by any thread
 ///
 /// T must be deeply const (<tarn/deeply_const.hpp>): everything that it reaches through pointers and containers is
@@ -79,9 +79,9 @@ class read_only {
 
   /// Builds the object from `value`.
   void build(T value, std::source_location location = std::source_location::current()) {
-    mark_.before_build(this, location);
+    mark_.check_unbuilt(this, location);
     std::construct_at(&value_, std::move(value));
-    mark_.built(location);
+    mark_.note_built(location);
   }
   /// Builds the object from a default T that `fill(value)` completes.
   template <std::invocable<T&> Fill>

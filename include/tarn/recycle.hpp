@@ -17,15 +17,15 @@ class recycler;
 /// need not be the thread that took it. Threads: one at a time. Errors: its functions throw nothing; after a move there
 /// is no object, and nothing checks that. Cost: inline; ending the handle resets the object.
 template <class T, class Policy = recycling<T>>
-class recycled {
+class recycled_object {
  public:
-  recycled(recycled&& source) noexcept : object_(std::exchange(source.object_, nullptr)) {}
-  recycled& operator=(recycled&& source) noexcept {
-    recycled temporary(std::move(source));
+  recycled_object(recycled_object&& source) noexcept : object_(std::exchange(source.object_, nullptr)) {}
+  recycled_object& operator=(recycled_object&& source) noexcept {
+    recycled_object temporary(std::move(source));
     std::swap(object_, temporary.object_);
     return *this;
   }
-  ~recycled() {
+  ~recycled_object() {
     if (object_ != nullptr) recycler<T, Policy>::give(object_);
   }
 
@@ -38,7 +38,7 @@ class recycled {
 
  private:
   friend class recycler<T, Policy>;
-  explicit recycled(T* object) noexcept : object_(object) {}
+  explicit recycled_object(T* object) noexcept : object_(object) {}
 
   T* object_;
 };
@@ -53,12 +53,12 @@ class recycler {
 
  public:
   /// Takes a kept object of the calling thread, or makes one.
-  [[nodiscard, gnu::always_inline]] static recycled<T, Policy> take() {
+  [[nodiscard, gnu::always_inline]] static recycled_object<T, Policy> take() {
     T* object = local_->take();
     if (object == nullptr) [[unlikely]] {
       object = warm::new_object();
     }
-    return recycled<T, Policy>(object);
+    return recycled_object<T, Policy>(object);
   }
 
   /// Returns the number of objects that this thread keeps.
@@ -67,7 +67,7 @@ class recycler {
   static void clear() noexcept { local_->clear(); }
 
  private:
-  friend class recycled<T, Policy>;
+  friend class recycled_object<T, Policy>;
 
   /// Owns a thread's cache, once there is one.
   struct of_thread : detail::thread_end_task {
@@ -122,7 +122,7 @@ class recycler {
 /// strings in the current heap of a scope. Cost: inline, no lock; see docs/guide/pools.md.
 /// Source: "Thread-local storage as an allocation cache", where the objects were the strings of a server.
 template <class T>
-[[nodiscard, gnu::always_inline]] inline recycled<T> recycle() {
+[[nodiscard, gnu::always_inline]] inline recycled_object<T> recycle() {
   return recycler<T>::take();
 }
 

@@ -215,10 +215,10 @@ class reloadable {
   /// `longest`.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for_readers(std::chrono::duration<Rep, Period> longest) noexcept {
-    return versions_.wait_for_readers(std::chrono::steady_clock::now() + detail::bounded(longest));
+    return versions_.wait_for_readers(std::chrono::steady_clock::now() + detail::clamp_duration(longest));
   }
   /// Returns the threads that read replaced versions, oldest version first. Holds the lock of all writers meanwhile.
-  std::vector<parked_reader> parked() const { return versions_.parked(); }
+  std::vector<parked_reader> parked_readers() const { return versions_.parked_readers(); }
 
  private:
   using version = detail::value_version<T>;

@@ -175,10 +175,10 @@ class reloadable_map {
   /// after `longest`.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for_readers(std::chrono::duration<Rep, Period> longest) noexcept {
-    return values_.wait_for_readers(std::chrono::steady_clock::now() + detail::bounded(longest));
+    return values_.wait_for_readers(std::chrono::steady_clock::now() + detail::clamp_duration(longest));
   }
   /// Returns the threads that read replaced or erased versions, oldest version first.
-  std::vector<parked_reader> parked() const { return values_.parked(); }
+  std::vector<parked_reader> parked_readers() const { return values_.parked_readers(); }
 
  private:
   using version = detail::value_version<T>;

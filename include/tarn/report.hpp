@@ -21,7 +21,7 @@ enum class report_form : unsigned char {
 
 /// A name and its statistics.
 template <class Statistics>
-struct named {
+struct named_statistics {
   /// Name of the heap, pool or arena in the output.
   std::string_view name;
   /// Its statistics.
@@ -37,18 +37,21 @@ pool_options advice_for(const pool_statistics& statistics) noexcept;
 ///
 /// Formats statistics, in the order given, and returns the text. Names may contain any text, which is escaped where
 /// needed. Any thread may call it. Throws std::bad_alloc. Cost: one string that grows; no lock and no system call.
-std::string report(std::span<const named<heap_statistics>> heaps, report_form form = report_form::text);
-std::string report(std::span<const named<pool_statistics>> pools, report_form form = report_form::text);
-std::string report(std::span<const named<arena_statistics>> arenas, report_form form = report_form::text);
+std::string report(std::span<const named_statistics<heap_statistics>> heaps, report_form form = report_form::text);
+std::string report(std::span<const named_statistics<pool_statistics>> pools, report_form form = report_form::text);
+std::string report(std::span<const named_statistics<arena_statistics>> arenas, report_form form = report_form::text);
 
 /// Formats a list in braces in the same way. Any thread may call it. Throws std::bad_alloc.
-inline std::string report(std::initializer_list<named<heap_statistics>> heaps, report_form form = report_form::text) {
+inline std::string report(std::initializer_list<named_statistics<heap_statistics>> heaps,
+                          report_form form = report_form::text) {
   return report(std::span(heaps.begin(), heaps.size()), form);
 }
-inline std::string report(std::initializer_list<named<pool_statistics>> pools, report_form form = report_form::text) {
+inline std::string report(std::initializer_list<named_statistics<pool_statistics>> pools,
+                          report_form form = report_form::text) {
   return report(std::span(pools.begin(), pools.size()), form);
 }
-inline std::string report(std::initializer_list<named<arena_statistics>> arenas, report_form form = report_form::text) {
+inline std::string report(std::initializer_list<named_statistics<arena_statistics>> arenas,
+                          report_form form = report_form::text) {
   return report(std::span(arenas.begin(), arenas.size()), form);
 }
 

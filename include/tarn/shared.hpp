@@ -233,31 +233,31 @@ class TARN_CAPABILITY("shared") shared {
 
   template <class Self>
   static Self* note_acquired(Self* self, const std::source_location& location) noexcept {
-    self->watch_.acquired_at_once(self, location);
+    self->watch_.note_acquired_at_once(self, location);
     return self;
   }
 
   void begin_change(const std::source_location& location) const {
-    watch_.before(this, location);
+    watch_.note_attempt(this, location);
     mutex_.lock();
-    watch_.acquired(this, location);
+    watch_.note_acquired(this, location);
   }
   void end_change() const noexcept {
     waiters_.wake(value_);
-    watch_.released(this);
+    watch_.note_released(this);
     mutex_.unlock();
   }
   void begin_reading(const std::source_location& location) const {
-    watch_.before(this, location);
+    watch_.note_attempt(this, location);
     if constexpr (detail::shared_lockable<Mutex>) {
       mutex_.lock_shared();
     } else {
       mutex_.lock();
     }
-    watch_.acquired(this, location);
+    watch_.note_acquired(this, location);
   }
   void end_reading() const noexcept {
-    watch_.released(this);
+    watch_.note_released(this);
     if constexpr (detail::shared_lockable<Mutex>) {
       mutex_.unlock_shared();
     } else {
@@ -269,8 +269,8 @@ class TARN_CAPABILITY("shared") shared {
             const std::source_location& location) const {
     if (holds(std::as_const(value_))) return true;
     waiters_.wake(value_);  // other threads see the changes so far from here on
-    watch_.released(this);
-    watch_.before(this, location);
+    watch_.note_released(this);
+    watch_.note_attempt(this, location);
     const acquisition_note noted{*this, location};
     return waiters_.wait(mutex_, value_, holds, deadline);
   }
@@ -278,7 +278,7 @@ class TARN_CAPABILITY("shared") shared {
   struct acquisition_note {
     const shared& locked;
     const std::source_location& location;
-    ~acquisition_note() { locked.watch_.acquired(&locked, location); }
+    ~acquisition_note() { locked.watch_.note_acquired(&locked, location); }
   };
 
   mutable Mutex mutex_;

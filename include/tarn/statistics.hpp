@@ -78,8 +78,8 @@ struct process_statistics {
   heap_statistics sums;                    // over all present and former heaps; footprints: of the present heaps
   std::uint64_t heaps = 0;                 // now
   std::uint64_t threads_started = 0;       // threads that ever got a heap
-  std::uint64_t abandoned = 0;             // heaps whose thread ended
-  std::uint64_t adopted = 0;               // abandoned heaps that a new thread took over
+  std::uint64_t abandoned_heaps = 0;       // heaps whose thread ended
+  std::uint64_t adopted_heaps = 0;         // abandoned heaps that a new thread took over
   std::uint64_t purges = 0;                // runs of empty pages given back to the system
   std::uint64_t purged_bytes = 0;          // bytes of these runs
   std::uint64_t footprint_bytes = 0;       // now: in slabs and large blocks of all heaps

@@ -108,7 +108,7 @@ typedef struct tarn_arena_options {
   tarn_heap* upstream; /* allocates the chunks; NULL: the heap that is current when one is needed */
   size_t first_chunk;  /* 0: 4,096 */
   size_t limit;        /* most memory in chunks at one time; 0: no limit */
-  size_t keep;         /* most memory in empty chunks that is kept for later; 0: all */
+  size_t spare_limit;  /* most memory in empty chunks that is kept for later; 0: all */
 } tarn_arena_options;
 
 /* Counters of an arena, as tarn::arena_statistics in tarn/arena.hpp. */

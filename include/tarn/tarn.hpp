@@ -30,5 +30,5 @@
 #include <tarn/transient.hpp>
 #include <tarn/version.hpp>
 #include <tarn/with.hpp>
+#include <tarn/work_phase.hpp>
 #include <tarn/worker.hpp>
-#include <tarn/working.hpp>

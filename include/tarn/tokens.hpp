@@ -31,7 +31,7 @@ class tokens {
   friend tokens split_words(std::string_view text, std::string_view separators);
   tokens() : parts_(recycle<std::vector<std::string_view>>()) {}
 
-  recycled<std::vector<std::string_view>> parts_;
+  recycled_object<std::vector<std::string_view>> parts_;
 };
 
 /// Returns the parts between separators, including empty ones: always one more than there are separators. Any thread

@@ -159,9 +159,9 @@ decltype(auto) with_all(const std::source_location& location, Function&& functio
                         Shared&... objects) TARN_NO_THREAD_SAFETY_ANALYSIS {
   result_stays_inside<Function, decltype(shared_access::value(objects))...>();
   std::array<any_lock, sizeof...(Shared)> locks{shared_access::lock_of(objects)...};
-  (shared_access::watch(objects).before(&objects, location), ...);
+  (shared_access::watch(objects).note_attempt(&objects, location), ...);
   lock_together(locks, location, no_deadline());
-  (shared_access::watch(objects).acquired(&objects, location), ...);
+  (shared_access::watch(objects).note_acquired(&objects, location), ...);
   const unlock_all<Shared...> until_the_end{{objects...}};
   return std::invoke(std::forward<Function>(function), shared_access::value(objects)...);
 }
@@ -177,7 +177,7 @@ auto with_all_for(std::chrono::steady_clock::duration longest, const std::source
   if (!lock_together(locks, location, deadline)) {
     return call_if(false, std::forward<Function>(function), shared_access::value(objects)...);
   }
-  (shared_access::watch(objects).acquired_at_once(&objects, location), ...);
+  (shared_access::watch(objects).note_acquired_at_once(&objects, location), ...);
   const unlock_all<Shared...> until_the_end{{objects...}};
   return call_if(true, std::forward<Function>(function), shared_access::value(objects)...);
 }
@@ -225,15 +225,15 @@ class locked_range {
   }
 
   void lock(const std::source_location& location) {
-    for (Object* const element : objects_) shared_access::watch(*element).before(element, location);
+    for (Object* const element : objects_) shared_access::watch(*element).note_attempt(element, location);
     is_locked_ = lock_together(locks_, location, no_deadline());
-    for (Object* const element : objects_) shared_access::watch(*element).acquired(element, location);
+    for (Object* const element : objects_) shared_access::watch(*element).note_acquired(element, location);
   }
   bool try_lock_for(std::chrono::steady_clock::duration longest, const std::source_location& location) {
     const auto deadline = std::chrono::steady_clock::now() + longest;
     is_locked_ = lock_together(locks_, location, deadline);
     if (is_locked_) {
-      for (Object* const element : objects_) shared_access::watch(*element).acquired_at_once(element, location);
+      for (Object* const element : objects_) shared_access::watch(*element).note_acquired_at_once(element, location);
     }
     return is_locked_;
   }
@@ -288,25 +288,26 @@ decltype(auto) with(A& a, B& b, C& c, D& d, E& e, Function&& function,
 template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, class Function>
 [[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, Function&& function,
                             std::source_location location = std::source_location::current()) {
-  return detail::with_all_for(detail::bounded(longest), location, std::forward<Function>(function), a, b);
+  return detail::with_all_for(detail::clamp_duration(longest), location, std::forward<Function>(function), a, b);
 }
 template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, detail::timed_shared C,
           class Function>
 [[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, C& c, Function&& function,
                             std::source_location location = std::source_location::current()) {
-  return detail::with_all_for(detail::bounded(longest), location, std::forward<Function>(function), a, b, c);
+  return detail::with_all_for(detail::clamp_duration(longest), location, std::forward<Function>(function), a, b, c);
 }
 template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, detail::timed_shared C,
           detail::timed_shared D, class Function>
 [[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, C& c, D& d, Function&& function,
                             std::source_location location = std::source_location::current()) {
-  return detail::with_all_for(detail::bounded(longest), location, std::forward<Function>(function), a, b, c, d);
+  return detail::with_all_for(detail::clamp_duration(longest), location, std::forward<Function>(function), a, b, c, d);
 }
 template <class Rep, class Period, detail::timed_shared A, detail::timed_shared B, detail::timed_shared C,
           detail::timed_shared D, detail::timed_shared E, class Function>
 [[nodiscard]] auto with_for(std::chrono::duration<Rep, Period> longest, A& a, B& b, C& c, D& d, E& e,
                             Function&& function, std::source_location location = std::source_location::current()) {
-  return detail::with_all_for(detail::bounded(longest), location, std::forward<Function>(function), a, b, c, d, e);
+  return detail::with_all_for(detail::clamp_duration(longest), location, std::forward<Function>(function), a, b, c, d,
+                              e);
 }
 
 /// std::deque<tarn::shared<account>> accounts;
@@ -335,8 +336,8 @@ template <class Rep, class Period, detail::range_of_timed_shared Range, class Fu
   detail::locked_range<std::remove_reference_t<std::ranges::range_reference_t<Range>>> range(objects);
   detail::result_stays_inside<Function, decltype(range.values())>();
   const auto values = range.values();
-  return detail::call_if(range.try_lock_for(detail::bounded(longest), location), std::forward<Function>(function),
-                         values);
+  return detail::call_if(range.try_lock_for(detail::clamp_duration(longest), location),
+                         std::forward<Function>(function), values);
 }
 
 }  // namespace tarn

@@ -10,7 +10,7 @@ struct worker_inside;
 }  // namespace detail
 
 /// An application passes this to the function of each worker. Only the worker's thread may use it, except that any
-/// thread may call stopping() and stop_descriptor(). No function throws or waits.
+/// thread may call is_stopping() and stop_descriptor(). No function throws or waits.
 class worker {
  public:
   worker(const worker&) = delete;
@@ -19,7 +19,7 @@ class worker {
   /// Returns the worker's number, from 0 on; with processes, workers are numbered across all of them.
   unsigned number() const noexcept;
   /// Returns true when the worker should end: finish the current request and take no other. Cost: one load.
-  bool stopping() const noexcept;
+  bool is_stopping() const noexcept;
   /// Returns a descriptor that becomes readable when the worker should end, for poll and epoll beside the worker's
   /// own descriptors. Neither read nor close it.
   int stop_descriptor() const noexcept;

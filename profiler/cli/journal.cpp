@@ -224,10 +224,10 @@ void export_lines(const journal_request& base_request) {
 
 void check(const journal_request& request) {
   const io::journal_reader reader(request.path);
-  const std::size_t whole = reader.lines().size() - reader.torn() - reader.damaged();
+  const std::size_t whole = reader.lines().size() - reader.torn_lines() - reader.damaged_lines();
   io::writer out = output();
-  io::print_line(out, "{}: {} lines whole, {} torn, {} damaged, {} pieces lost", request.path, whole, reader.torn(),
-                 reader.damaged(), reader.lost_pieces());
+  io::print_line(out, "{}: {} lines whole, {} torn, {} damaged, {} pieces lost", request.path, whole,
+                 reader.torn_lines(), reader.damaged_lines(), reader.lost_pieces());
   if (!reader.lines().empty()) {
     const auto [lowest, highest] =
         std::minmax_element(reader.lines().begin(), reader.lines().end(),
@@ -238,7 +238,7 @@ void check(const journal_request& request) {
     if (line.state != condition::whole) io::print_line(out, "line {} {}", line.number, reason(line.state));
   }
   out.close();
-  if (reader.damaged() != 0 || reader.lost_pieces() != 0)
+  if (reader.damaged_lines() != 0 || reader.lost_pieces() != 0)
     throw failure(exit_code::check_failed,
                   request.path + ": the journal is damaged; tarn journal cat prints the lines that are whole");
 }
@@ -251,7 +251,7 @@ void append(const journal_request& request) {
     const std::uint64_t number = journal.append(*line);
     io::print_line(out, "{}", number);
     // A caller that waits for a number gets it before this command waits for the next line.
-    if (input.buffered().find('\n') == std::string_view::npos) out.flush();
+    if (input.buffered_text().find('\n') == std::string_view::npos) out.flush();
   }
   out.close();
 }
@@ -300,7 +300,7 @@ void add_journal(CLI::App& application) {
       *command, "append", "Append each line of standard input; print its number once it is durable.", request, append);
   append_command->add_option("--bytes", request->creation.bytes, "size of a new journal: 1M, 64M")
       ->transform(CLI::AsSizeValue(false));
-  request->creation.prepare = 0;  // a few lines do not touch most of it
+  request->creation.prefault_bytes = 0;  // a few lines do not touch most of it
 }
 
 }  // namespace tarn::command

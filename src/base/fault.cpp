@@ -138,7 +138,7 @@ void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noex
 void fault_ended_heap(const ended_access& access) noexcept {
   line_with_sites message;
   message.append("tarn: use after free: a block of heap \"")
-      .escaped(access.heap_name)
+      .append_escaped(access.heap_name)
       .append("\", which ended in thread ");
   message.decimal(access.ended_by).append(", is ").append(access.verb).append(" at address ").pointer(access.address);
   // append_site shows the instruction before its argument, which is mostly a return address.
@@ -180,7 +180,7 @@ void fault_use_after_free(const hardened_record& block, std::size_t offset) noex
 void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
                        std::uint32_t owning_thread) noexcept {
   line message;
-  message.append("tarn: heap \"").escaped(heap_name).append("\": block ").pointer(pointer);
+  message.append("tarn: heap \"").append_escaped(heap_name).append("\": block ").pointer(pointer);
   message.append(" freed by thread ").decimal(freeing_thread).append(", but only thread ");
   message.decimal(owning_thread).append(" may use this strict heap");
   die(message, "free the block in the thread of its heap, or create the heap without is_strict");
@@ -188,7 +188,7 @@ void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t
 
 void fault_two_threads(const char* heap_name, const void* site, std::uint32_t thread) noexcept {
   line_with_sites message;
-  message.append("tarn: heap \"").escaped(heap_name).append("\" is used");
+  message.append("tarn: heap \"").append_escaped(heap_name).append("\" is used");
   append_place(message, site, thread);
   die(message.append(" while another thread uses it"),
       "let one thread at a time allocate from a heap; other threads free its blocks through tarn::current()");
@@ -204,7 +204,7 @@ void fault_ended_current(bool is_own_heap, const void* site, std::uint32_t threa
 
 void fault_not_destroyable(const char* heap_name, const void* heap) noexcept {
   line message;
-  message.append("tarn: heap \"").escaped(heap_name).append("\" at ").pointer(heap);
+  message.append("tarn: heap \"").append_escaped(heap_name).append("\" at ").pointer(heap);
   die(message.append(" is destroyed, but belongs to a thread or to the process"),
       "destroy only heaps that the program created; tarn::current() and tarn::global() end by themselves");
 }
@@ -212,7 +212,7 @@ void fault_not_destroyable(const char* heap_name, const void* heap) noexcept {
 void fault_foreign_mark(const char* arena_name, const void* arena, std::uint64_t mark,
                         const void* other_arena) noexcept {
   line message;
-  message.append("tarn: arena \"").escaped(arena_name).append("\" at ").pointer(arena);
+  message.append("tarn: arena \"").append_escaped(arena_name).append("\" at ").pointer(arena);
   message.append(": rewind to mark ").decimal(mark).append(" of another arena, at ").pointer(other_arena);
   die(message, "rewind an arena to a mark that its own mark() returned");
 }
@@ -220,7 +220,7 @@ void fault_foreign_mark(const char* arena_name, const void* arena, std::uint64_t
 void fault_ended_mark(const char* arena_name, const void* arena, std::uint64_t mark, std::uint64_t newest,
                       std::uint64_t marks_set) noexcept {
   line message;
-  message.append("tarn: arena \"").escaped(arena_name).append("\" at ").pointer(arena);
+  message.append("tarn: arena \"").append_escaped(arena_name).append("\" at ").pointer(arena);
   message.append(": rewind to mark ").decimal(mark).append(", which has ended: marks end newest first; ");
   if (newest == 0) {
     message.append("none is left");
@@ -233,14 +233,14 @@ void fault_ended_mark(const char* arena_name, const void* arena, std::uint64_t m
 
 void fault_arena_in_use(const char* arena_name, const void* arena, const char* entry) noexcept {
   line message;
-  message.append("tarn: arena \"").escaped(arena_name).append("\" at ").pointer(arena);
+  message.append("tarn: arena \"").append_escaped(arena_name).append("\" at ").pointer(arena);
   message.append(": ").append(entry).append("() by a destructor that the arena itself is running");
   die(message, "do not reset, release or rewind an arena in the destructor of an object in it");
 }
 
 namespace {
 void append_pool(line& message, const char* name, const void* pool) noexcept {
-  message.append("tarn: pool \"").escaped(name).append("\" at ").pointer(pool).append(": ");
+  message.append("tarn: pool \"").append_escaped(name).append("\" at ").pointer(pool).append(": ");
 }
 }  // namespace
 

@@ -35,7 +35,7 @@ void leak_report::print(const char* kind, const char* name, const void* address)
     return line.decimal(counts.blocks).append(" blocks, ").decimal(counts.bytes).append(" bytes");
   };
   text_buffer<8192> message;
-  message.append("tarn: ").append(kind).append(" \"").escaped(name).append("\" at ").pointer(address);
+  message.append("tarn: ").append(kind).append(" \"").append_escaped(name).append("\" at ").pointer(address);
   count(message.append(": ended with "), total_).append(", in use\n");
   for (std::size_t index = 0; index < count_; ++index) {
     count(message.append("tarn:   "), sources_[index]).append(", allocated at ");

@@ -152,7 +152,7 @@ using report_line = text_buffer<512>;
 void report_unknown(std::string_view environment_entry_name, std::string_view lower_name,
                     report_function report) noexcept {
   report_line line;
-  line.append("tarn: unknown option ").escaped(environment_entry_name);
+  line.append("tarn: unknown option ").append_escaped(environment_entry_name);
   if (const auto suggestion = nearest_option(lower_name)) {
     line.append("; did you mean ").append(environment_name(info(*suggestion)).view()).append('?');
   }
@@ -163,7 +163,7 @@ void report_unknown(std::string_view environment_entry_name, std::string_view lo
 void report_malformed(const options& current, const option_info& option, std::string_view value,
                       std::string_view reason, report_function report) noexcept {
   report_line line;
-  line.append("tarn: option ").append(environment_name(option).view()).append('=').escaped(value);
+  line.append("tarn: option ").append(environment_name(option).view()).append('=').append_escaped(value);
   line.append(": ").append(reason).append("; ");
   const std::size_t before = line.view().size();
   append_value(line, current, option.id);
@@ -200,58 +200,58 @@ bool parse_option(options& target, option_id id, std::string_view value, text& r
   const auto number = number_value(option, value);
   const auto flag = flag_value(value);
   const auto choice = choice_value(option, value);
-  const auto refused = [&] {
+  const auto refuse = [&] {
     append_reason(reason, option);
     return false;
   };
   switch (id) {
     case option_id::purge_delay_ms:
-      if (!number) return refused();
+      if (!number) return refuse();
       target.purge_delay_ms = static_cast<std::uint32_t>(*number);
       return true;
     case option_id::limit:
-      if (!number) return refused();
+      if (!number) return refuse();
       target.limit = *number;
       return true;
     case option_id::initial:
-      if (!number) return refused();
+      if (!number) return refuse();
       target.initial = *number;
       return true;
     case option_id::increment:
-      if (!number) return refused();
+      if (!number) return refuse();
       target.increment = *number;
       return true;
     case option_id::sample_guards:
-      if (!number) return refused();
+      if (!number) return refuse();
       target.sample_guards = static_cast<std::uint32_t>(*number);
       return true;
     case option_id::guard:
-      if (!flag) return refused();
+      if (!flag) return refuse();
       target.uses_guard = *flag;
       return true;
     case option_id::harden:
-      if (!flag) return refused();
+      if (!flag) return refuse();
       target.is_hardened = *flag;
       return true;
     case option_id::background_purge:
-      if (!flag) return refused();
+      if (!flag) return refuse();
       target.purges_in_background = *flag;
       return true;
     case option_id::stats:
-      if (!choice) return refused();
+      if (!choice) return refuse();
       target.stats = static_cast<stats_mode>(*choice);
       return true;
     case option_id::thp:
-      if (!choice) return refused();
+      if (!choice) return refuse();
       target.thp = static_cast<thp_mode>(*choice);
       return true;
     case option_id::stats_file:
-      if (value.size() > max_path_bytes) return refused();
+      if (value.size() > max_path_bytes) return refuse();
       if (!value.empty()) std::memcpy(target.stats_file, value.data(), value.size());
       target.stats_file[value.size()] = '\0';
       return true;
   }
-  return refused();
+  return refuse();
 }
 
 void append_value(text& line, const options& source, option_id id) noexcept {

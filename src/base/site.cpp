@@ -32,7 +32,7 @@ void append_path(text& output, std::string_view path) noexcept {
     output.append("...");
     path.remove_prefix(path.size() - max_path_shown);
   }
-  output.escaped(path, max_path_shown);
+  output.append_escaped(path, max_path_shown);
 }
 
 // The loader does not know the path of the program itself.

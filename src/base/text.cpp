@@ -60,7 +60,7 @@ text& text::hex(std::uint64_t number) noexcept {
   return append("0x").append(std::string_view(bytes + first, sizeof bytes - first));
 }
 
-text& text::escaped(std::string_view bytes, std::size_t max_bytes) noexcept {
+text& text::append_escaped(std::string_view bytes, std::size_t max_bytes) noexcept {
   std::size_t count = 0;
   for (const char byte : bytes) {
     if (count++ == max_bytes) return append("...");

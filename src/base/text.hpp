@@ -11,7 +11,7 @@
 
 namespace tarn::base {
 
-// Appends to a fixed buffer. Text that does not fit is dropped and noted in truncated(); nothing is written past the
+// Appends to a fixed buffer. Text that does not fit is dropped and noted in is_truncated(); nothing is written past the
 // end. Threads: one at a time. No function fails, allocates, locks or changes errno.
 class text {
  public:
@@ -29,7 +29,7 @@ class text {
   text& pointer(const void* address) noexcept { return hex(reinterpret_cast<std::uintptr_t>(address)); }
   // Appends at most `limit` of the bytes, then `...`. Bytes that are not printable ASCII appear as \xNN. So a hostile
   // name or value cannot end the line, control a terminal or flood it.
-  text& escaped(std::string_view bytes, std::size_t limit = 64) noexcept;
+  text& append_escaped(std::string_view bytes, std::size_t limit = 64) noexcept;
   // Appends a quoted JSON string. Bytes that are not ASCII appear as the code points U+0080..U+00FF, so that the
   // result is valid JSON whatever the bytes are.
   text& json_string(std::string_view bytes) noexcept;
@@ -37,7 +37,7 @@ class text {
   text& pad_to(std::size_t column) noexcept;
 
   std::string_view view() const noexcept { return {storage_, size_}; }
-  bool truncated() const noexcept { return is_truncated_; }
+  bool is_truncated() const noexcept { return is_truncated_; }
   void clear() noexcept { size_ = 0, is_truncated_ = false; }
 
   // Writes everything to `descriptor`, and repeats only after an interruption or a short write. Errors are ignored,

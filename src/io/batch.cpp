@@ -66,8 +66,8 @@ batch_content& batch::read(const file& source, std::uint64_t offset, std::size_t
   return result;
 }
 
-batch_written& batch::write_file(std::string path, std::string text, creation policy, unsigned mode) {
-  batch_written& result = ask(written_, kind::write_file, std::move(path));
+batch_write& batch::write_file(std::string path, std::string text, creation policy, unsigned mode) {
+  batch_write& result = ask(writes_, kind::write_file, std::move(path));
   result.own_text_ = std::move(text);
   result.text_ = result.own_text_;
   result.flags_ = open_flags(policy);
@@ -75,18 +75,18 @@ batch_written& batch::write_file(std::string path, std::string text, creation po
   return result;
 }
 
-batch_written& batch::write(const file& target, std::uint64_t offset, std::string_view text) {
-  batch_written& result = ask(written_, kind::write, target.name());
+batch_write& batch::write(const file& target, std::uint64_t offset, std::string_view text) {
+  batch_write& result = ask(writes_, kind::write, target.name());
   result.descriptor_ = target.descriptor();
   result.offset_ = offset;
   result.text_ = text;
   return result;
 }
 
-batch_opened& batch::open_to_read(std::string path) { return ask(opened_, kind::open, std::move(path)); }
+batch_file& batch::open_to_read(std::string path) { return ask(files_, kind::open, std::move(path)); }
 
-batch_opened& batch::open_to_write(std::string path, creation policy, unsigned mode) {
-  batch_opened& result = ask(opened_, kind::open, std::move(path));
+batch_file& batch::open_to_write(std::string path, creation policy, unsigned mode) {
+  batch_file& result = ask(files_, kind::open, std::move(path));
   result.flags_ = open_flags(policy);
   result.mode_ = mode;
   return result;
@@ -101,8 +101,8 @@ batch_status& batch::status(std::string path, bool follows_links) {
 void batch::clear() noexcept {
   pending_.clear();
   contents_.clear();
-  written_.clear();
-  opened_.clear();
+  writes_.clear();
+  files_.clear();
   statuses_.clear();
 }
 
@@ -201,7 +201,7 @@ void batch::run(visitor visit, void* function, bool shows_texts) {
   while (!pending_.empty()) {
     const std::size_t operations = pending_.size();
     batch_work work(options_, operations, !shows_texts);
-    way_ = work.is_ring() ? batch_way::ring : batch_way::plain;
+    method_ = work.is_ring() ? batch_method::ring : batch_method::plain;
     std::vector<batch_result*> added;  // a visitor may add operations: they are the next round
     added.swap(pending_);
     batch_round round(std::move(added));

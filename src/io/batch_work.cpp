@@ -59,9 +59,10 @@ struct batch_work::job {
 };
 
 batch_work::batch_work(const batch_options& options, std::size_t operations, bool keeps_text)
-    : longest_(options.longest), keeps_text_(keeps_text) {
-  const std::size_t max_slots = std::clamp<std::size_t>(std::min<std::size_t>(options.at_once, operations), 1, 4096);
-  if (options.way != batch_way::plain && operations >= min_for_ring) {
+    : longest_(options.max_file_bytes), keeps_text_(keeps_text) {
+  const std::size_t max_slots =
+      std::clamp<std::size_t>(std::min<std::size_t>(options.max_in_progress, operations), 1, 4096);
+  if (options.method != batch_method::plain && operations >= min_for_ring) {
     calls_ = files::open_ring(static_cast<unsigned>(max_slots));
   }
   is_ring_ = calls_ != nullptr;
@@ -93,7 +94,7 @@ bool batch_work::begin(batch_result& result) {
   current.call = {};
   bool goes_on = false;
   try {
-    goes_on = first(current);
+    goes_on = begin(current);
   } catch (const std::bad_alloc&) {
     goes_on = fail(current, ENOMEM, "does not fit into memory");
   }
@@ -122,7 +123,7 @@ batch_result* batch_work::step() {
   return current.result;
 }
 
-bool batch_work::first(job& current) {
+bool batch_work::begin(job& current) {
   batch_result& result = *current.result;
   const bool is_by_path = result.kind_ != kind::read && result.kind_ != kind::write;
   if (is_by_path && result.path_.find('\0') != std::string::npos) {
@@ -193,7 +194,7 @@ bool batch_work::follow(job& current) {
   const bool is_to_read = (current.result->flags_ & O_ACCMODE) == O_RDONLY;
   switch (current.call.kind) {
     case call_kind::open:
-      if (number == 0) return opened(current, static_cast<int>(call_result));
+      if (number == 0) return finish_open(current, static_cast<int>(call_result));
       return fail(current, number, is_to_read ? "cannot be opened to read" : "cannot be opened to write");
     case call_kind::read:
       if (number == 0) return has_read(current, static_cast<std::size_t>(call_result));
@@ -210,7 +211,7 @@ bool batch_work::follow(job& current) {
   return false;
 }
 
-bool batch_work::opened(job& current, int descriptor) {
+bool batch_work::finish_open(job& current, int descriptor) {
   if (current.result->kind_ == kind::open) {
     std::uint64_t position = 0;
     if ((current.result->flags_ & O_APPEND) != 0) {
@@ -219,7 +220,7 @@ bool batch_work::opened(job& current, int descriptor) {
     }
     current.call.file = descriptor;
     current.is_open = true;  // in case there is no memory for its name
-    static_cast<batch_opened&>(*current.result).file_ = file(descriptor, true, current.result->path_, position);
+    static_cast<batch_file&>(*current.result).file_ = file(descriptor, true, current.result->path_, position);
     current.is_open = false;
     return false;
   }
@@ -269,7 +270,7 @@ bool batch_work::has_read(job& current, std::size_t bytes) {
 }
 
 bool batch_work::write(job& current) {
-  auto& result = static_cast<batch_written&>(*current.result);
+  auto& result = static_cast<batch_write&>(*current.result);
   if (current.done_bytes == result.text_.size()) return end(current);
   current.call.buffer = const_cast<char*>(result.text_.data()) + current.done_bytes;
   current.call.bytes = result.text_.size() - current.done_bytes;

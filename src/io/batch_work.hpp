@@ -49,10 +49,10 @@ class batch_work {
   batch_result* step();              // returns the result whose last call this was, or null
 
   // Each of these starts the next call of a job, and returns false if there is none because the job is done.
-  bool first(job& now);
+  bool begin(job& now);
   void name(job& now);
   bool follow(job& now);
-  bool opened(job& now, int descriptor);
+  bool finish_open(job& now, int descriptor);
   bool read(job& now);
   bool has_read(job& now, std::size_t bytes);
   bool write(job& now);

@@ -39,7 +39,7 @@ constinit std::atomic<unsigned> forks{0};
 }
 
 // A later chdir(2) must not lead reopen() to another file.
-std::string absolute(std::string path) {
+std::string make_absolute(std::string path) {
   std::error_code failed;
   std::filesystem::path full = std::filesystem::absolute(path, failed);
   return failed || path.empty() ? path : std::move(full).native();
@@ -172,9 +172,9 @@ journal::state::state(std::string path_, const journal_options& options_)
   const std::uint64_t for_all = std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, chunks / 4));
   lanes = std::vector<lane>(std::min(for_all * (1 + nested_appends), chunks / 2));
   last_lane = for_all - 1;
-  skip_lines(own_file->continues().next_line);
+  skip_lines(own_file->next_file().next_line);
   // The first lane continues where the file ends.
-  if (const journal_file::continuation& unfinished = own_file->continues(); unfinished.slot_number != 0) {
+  if (const journal_file::continuation& unfinished = own_file->next_file(); unfinished.slot_number != 0) {
     lane& first = lanes.front();
     first.begin_chunk(*own_file, unfinished.slot, unfinished.slot_number);
     first.write_position = first.begin + unfinished.offset;
@@ -240,7 +240,9 @@ journal::lane* journal::state::enter_another() noexcept {
 void journal::state::drop_line() noexcept {
   if (dropped_lines.fetch_add(1, std::memory_order_relaxed) != 0) return;
   base::text_buffer<1024> message;
-  message.append("tarn: journal ").escaped(path, 512).append(": a line of a signal handler is dropped, because ");
+  message.append("tarn: journal ")
+      .append_escaped(path, 512)
+      .append(": a line of a signal handler is dropped, because ");
   message.append("interrupted appends have all ").decimal(lanes.size());
   message.append(" lanes: raise journal_options::lanes\n").write_to(STDERR_FILENO);
 }
@@ -295,7 +297,7 @@ void journal::state::fail_long(std::size_t size, std::size_t longest) const {
 }
 
 journal::journal(std::string path, journal_options options)
-    : state_(std::make_unique<state>(absolute(std::move(path)), options)) {}
+    : state_(std::make_unique<state>(make_absolute(std::move(path)), options)) {}
 
 journal::~journal() = default;
 
@@ -419,7 +421,7 @@ bool journal::reopen() {
   shared_state.check_process();
   journal_file& before = *shared_state.own_file;
   const bool is_same_file = before.has_its_path();
-  if (is_same_file && before.detached() == 0) return false;
+  if (is_same_file && before.detach_error() == 0) return false;
   std::unique_ptr<journal_file> next;
   if (is_same_file) {
     before.unlock();
@@ -432,8 +434,8 @@ bool journal::reopen() {
   } else {
     next = shared_state.open_file(journal_file::cut_off_file::is_refused);
   }
-  shared_state.skip_lines(next->continues().next_line);
-  if (next->continues().slot_number != 0) next->leave_chunk(next->continues().slot);
+  shared_state.skip_lines(next->next_file().next_line);
+  if (next->next_file().slot_number != 0) next->leave_chunk(next->next_file().slot);
   // release: a thread that sees the file's address sees its content.
   shared_state.file.store(next.get(), std::memory_order_release);
   // release: a thread that has seen longest_line() grow finds the file that has room for such a line.
@@ -455,7 +457,7 @@ bool journal::is_inherited() const noexcept { return state_->is_inherited(); }
 void journal::report_dropped_line() const noexcept {
   if (!is_inherited() || state_->reported_drops.exchange(true, std::memory_order_relaxed)) return;
   base::text_buffer<1024> message;
-  message.append("tarn: journal ").escaped(state_->path, 512).append(": process ");
+  message.append("tarn: journal ").append_escaped(state_->path, 512).append(": process ");
   message.decimal(static_cast<std::uint64_t>(::getpid()));
   message.append(" is a forked child of the one that opened it, so its log lines are dropped: open a journal after ");
   message.append("fork() or daemon()\n").write_to(STDERR_FILENO);

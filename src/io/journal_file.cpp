@@ -58,7 +58,7 @@ std::string content_of(const char* path) {
 
 // Makes a system call until no signal interrupts it.
 template <class Call>
-files::outcome repeated(Call system_call) noexcept {
+files::outcome retry_interrupted(Call system_call) noexcept {
   files::outcome result;
   do {
     result = system_call();
@@ -175,7 +175,7 @@ journal_file::journal_file(std::string path, const journal_options& options, cut
 // Returns true if it created the file.
 bool journal_file::open_or_create(const std::string& path, unsigned mode) {
   if (open_descriptor(path, O_RDWR | O_CREAT | O_EXCL, mode) >= 0) return true;
-  const files::outcome opened = repeated([&] { return open_descriptor(path, O_RDWR | O_CREAT, mode); });
+  const files::outcome opened = retry_interrupted([&] { return open_descriptor(path, O_RDWR | O_CREAT, mode); });
   if (opened < 0) throw error(static_cast<int>(-opened), path, "cannot be opened to read and write");
   return false;
 }
@@ -219,7 +219,7 @@ void journal_file::close_descriptor() noexcept {
 // Also reads the status. Clears `is_new` if another process had the file between its creation and this lock: it is then
 // that process's, which may have appended lines and ended since.
 void journal_file::lock(struct stat& status, bool& is_new) {
-  const files::outcome lock_result = repeated([&] { return files::lock(target_.descriptor()); });
+  const files::outcome lock_result = retry_interrupted([&] { return files::lock(target_.descriptor()); });
   if (lock_result == -EWOULDBLOCK) {
     is_new = false;
     throw error(EWOULDBLOCK, target_.name(), reason_of_lock(target_.descriptor()), error::nowhere,
@@ -265,7 +265,8 @@ void journal_file::open(const journal_options& options, cut_off_file if_truncate
                       " bytes that was cut off (read its lines by tarn journal, and open another path)",
                   static_cast<std::uint64_t>(status.st_size), error::ending::without_reason);
     }
-    const files::outcome allocate_result = repeated([&] { return files::allocate(target_.descriptor(), bytes_); });
+    const files::outcome allocate_result =
+        retry_interrupted([&] { return files::allocate(target_.descriptor(), bytes_); });
     if (allocate_result < 0) {
       throw error(static_cast<int>(-allocate_result), target_.name(),
                   "was cut, and cannot be extended to its " + std::to_string(bytes_) + " bytes: free disk space");
@@ -293,27 +294,28 @@ bool journal_file::is_all_zeros() {
 }
 
 void journal_file::create(const journal_options& options) {
-  if (!std::has_single_bit(options.chunk) || options.chunk < min_chunk_bytes || options.chunk > max_chunk_bytes) {
-    throw std::invalid_argument(target_.name() + ": journal_options::chunk is " + std::to_string(options.chunk) +
-                                ", not a power of two from 1024 to 2^30");
+  if (!std::has_single_bit(options.chunk_bytes) || options.chunk_bytes < min_chunk_bytes ||
+      options.chunk_bytes > max_chunk_bytes) {
+    throw std::invalid_argument(target_.name() + ": journal_options::chunk_bytes is " +
+                                std::to_string(options.chunk_bytes) + ", not a power of two from 1024 to 2^30");
   }
-  if (options.bytes < options.chunk) {
+  if (options.bytes < options.chunk_bytes) {
     throw std::invalid_argument(target_.name() + ": journal_options::bytes is " + std::to_string(options.bytes) +
-                                ", less than one chunk of " + std::to_string(options.chunk) + " bytes");
+                                ", less than one chunk of " + std::to_string(options.chunk_bytes) + " bytes");
   }
   std::memcpy(header_.magic, magic, sizeof magic);
   header_.version = version;
-  header_.chunk_bytes = options.chunk;
-  header_.chunks = std::clamp<std::uint64_t>(options.bytes / options.chunk, min_chunks, max_chunks);
+  header_.chunk_bytes = options.chunk_bytes;
+  header_.chunks = std::clamp<std::uint64_t>(options.bytes / options.chunk_bytes, min_chunks, max_chunks);
   header_.key = random_key();
   header_.check = check_of(header_);
   // Allocates all pages on the disk now, so that a full disk is an error here and not at an append.
-  const files::outcome allocate_result =
-      repeated([&] { return files::allocate(target_.descriptor(), header_bytes + header_.chunks * options.chunk); });
+  const files::outcome allocate_result = retry_interrupted(
+      [&] { return files::allocate(target_.descriptor(), header_bytes + header_.chunks * options.chunk_bytes); });
   if (allocate_result < 0) {
     files::cut(target_.descriptor(), 0);  // undoes the partial allocation; the file had no lines
     throw error(static_cast<int>(-allocate_result), target_.name(),
-                "has no room for a journal of " + std::to_string(header_.chunks * options.chunk) + " bytes");
+                "has no room for a journal of " + std::to_string(header_.chunks * options.chunk_bytes) + " bytes");
   }
   // Writes the header in one call, so that the death of the process cannot leave half of it.
   if (const files::outcome seek_result = files::seek(target_.descriptor(), 0, SEEK_SET); seek_result != 0) {
@@ -343,9 +345,9 @@ void journal_file::map(const journal_options& options) {
     throw error(static_cast<int>(-map_result), target_.name(),
                 "cannot be mapped (" + std::to_string(bytes_) + " bytes)");
   }
-  if (options.prepare != 0) {
+  if (options.prefault_bytes != 0) {
     constexpr int populate_write = 23;  // MADV_POPULATE_WRITE of Linux 5.14; advice, so it may fail
-    files::advise(start_, std::min<std::uint64_t>(bytes_, options.prepare), populate_write);
+    files::advise(start_, std::min<std::uint64_t>(bytes_, options.prefault_bytes), populate_write);
   }
 }
 
@@ -417,7 +419,7 @@ void journal_file::restore() noexcept {
   ::sigfillset(&every);
   ::pthread_sigmask(SIG_BLOCK, &every, &before);
   while (is_restoring_.exchange(true, std::memory_order_acquire)) ::sched_yield();
-  if (detached() == 0) {
+  if (detach_error() == 0) {
     if (const int failed = try_to_restore(); failed != 0) detach(failed);
   }
   if (restorations() % 2 != 0) restorations_.fetch_add(1, std::memory_order_seq_cst);
@@ -450,17 +452,17 @@ int journal_file::try_to_restore() noexcept {
   // restorations, sees that there was one.
   if (!looks_complete) restorations_.fetch_add(1, std::memory_order_seq_cst);
   // Allocates the pages even if the file is long enough, because it may have holes, and the disk may be full.
-  const files::outcome extend_result = repeated([&] { return files::extend(target_.descriptor(), bytes_); });
+  const files::outcome extend_result = retry_interrupted([&] { return files::extend(target_.descriptor(), bytes_); });
   if (extend_result < 0) return static_cast<int>(-extend_result);
   if (!has_header) {
     const files::outcome write_result =
-        repeated([&] { return files::write_at(target_.descriptor(), &header_, sizeof header_, 0); });
+        retry_interrupted([&] { return files::write_at(target_.descriptor(), &header_, sizeof header_, 0); });
     if (write_result < 0) return static_cast<int>(-write_result);
     if (static_cast<std::size_t>(write_result) < sizeof header_) return EIO;
   }
   if (looks_complete || restorations() > 2) return 0;
   base::text_buffer<1024> message;
-  message.append("tarn: journal ").escaped(target_.name(), 512);
+  message.append("tarn: journal ").append_escaped(target_.name(), 512);
   message.append(": was truncated to ").decimal(static_cast<std::uint64_t>(status.st_size));
   message.append(" bytes: older lines are gone, new ones are kept; to rotate, rename it and call journal::reopen()\n");
   message.write_to(STDERR_FILENO);
@@ -486,7 +488,9 @@ void journal_file::detach(int reason) noexcept {
   const bool is_mapped = put_memory_in_place();
   base::text_buffer<1024> message;
   const char* const why = ::strerrordesc_np(reason);
-  message.append("tarn: journal ").escaped(target_.name(), 512).append(": was truncated and cannot be restored (");
+  message.append("tarn: journal ")
+      .append_escaped(target_.name(), 512)
+      .append(": was truncated and cannot be restored (");
   message.append(why != nullptr ? why : "unknown error");
   message.append("): new lines are in no file until journal::reopen() succeeds\n");
   message.write_to(STDERR_FILENO);
@@ -504,8 +508,8 @@ bool journal_file::has_its_path() const noexcept {
 }
 
 void journal_file::sync() {
-  files::outcome sync_result = repeated([&] { return files::sync_map(start_, bytes_); });
-  if (sync_result >= 0 && detached() != 0) sync_result = -detached();
+  files::outcome sync_result = retry_interrupted([&] { return files::sync_map(start_, bytes_); });
+  if (sync_result >= 0 && detach_error() != 0) sync_result = -detach_error();
   if (sync_result < 0)
     throw error(static_cast<int>(-sync_result), target_.name(), "may not be on the disk: sync failed");
 }
@@ -513,7 +517,7 @@ void journal_file::sync() {
 void journal_file::unlock() noexcept { ::flock(target_.descriptor(), LOCK_UN); }
 
 void journal_file::lock_again() noexcept {
-  static_cast<void>(repeated([&] { return files::lock(target_.descriptor()); }));
+  static_cast<void>(retry_interrupted([&] { return files::lock(target_.descriptor()); }));
 }
 
 }  // namespace tarn::io

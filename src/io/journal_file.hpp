@@ -59,7 +59,7 @@ class journal_file {
   std::uint64_t chunks() const noexcept { return chunks_; }
   std::uint64_t key() const noexcept { return key_; }
   std::uint32_t session() const noexcept { return session_; }
-  const continuation& continues() const noexcept { return continues_; }
+  const continuation& next_file() const noexcept { return continues_; }
   char* chunk_at(std::uint64_t slot) const noexcept {
     return start_ + journal_format::header_bytes + slot * chunk_bytes_;
   }
@@ -78,7 +78,7 @@ class journal_file {
   /// system calls; any number of threads, and signal handlers, may call it.
   void restore() noexcept;
   /// Returns the errno of the restoration that failed; 0 if lines go into the file.
-  int detached() const noexcept { return detached_.load(std::memory_order_relaxed); }
+  int detach_error() const noexcept { return detached_.load(std::memory_order_relaxed); }
   /// Returns true if the path still leads to this file, and not to a new one.
   bool has_its_path() const noexcept;
   void sync();

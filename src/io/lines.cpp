@@ -47,8 +47,8 @@ bool lines::read_more(std::string_view& line) {
     const auto across = reader_->line();
     if (!across) return false;
     line = *across;
-    begin_ = reader_->buffered().data();
-    ends_.start(reader_->buffered());
+    begin_ = reader_->buffered_text().data();
+    ends_.start(reader_->buffered_text());
     return true;
   }
   while (file_ != nullptr && prepared_ < file_->size()) {

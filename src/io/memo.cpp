@@ -76,7 +76,7 @@ class memo_waits {
   // B sees that its load has landed, because it did that itself. Any other thread sees it, because B comes here later,
   // under the lock. So relaxed suffices.
   bool is_circle(const memo_load& requested_load, std::thread::id caller) const noexcept {
-    for (const memo_load* load = &requested_load; load != nullptr && !has_landed(*load);
+    for (const memo_load* load = &requested_load; load != nullptr && !has_finished(*load);
          load = wanted_by(load->thread_)) {
       if (load->thread_ == caller) return true;
     }
@@ -87,8 +87,8 @@ class memo_waits {
     while (candidate != nullptr && candidate->thread != thread) candidate = candidate->next;
     return candidate != nullptr ? candidate->load : nullptr;
   }
-  static bool has_landed(const memo_load& load) noexcept {
-    return load.has_landed_.load(std::memory_order_relaxed) != 0;
+  static bool has_finished(const memo_load& load) noexcept {
+    return load.has_finished_.load(std::memory_order_relaxed) != 0;
   }
 
   spin_mutex lock_;
@@ -114,16 +114,16 @@ void memo_load::wait() {
     throw std::logic_error(is_asked_by_caller() ? "a memo's loader asks for its own key"
                                                 : "loaders of memos wait for each other's answers");
   }
-  has_landed_.wait(0, std::memory_order_acquire);
-  platform::note_acquire(&has_landed_);
+  has_finished_.wait(0, std::memory_order_acquire);
+  platform::note_acquire(&has_finished_);
   all_waits.end(own_wait);
 }
 
-void memo_load::land() noexcept {
+void memo_load::finish() noexcept {
   // release: a thread that waited sees the answer.
-  platform::note_release(&has_landed_);
-  has_landed_.store(1, std::memory_order_release);
-  has_landed_.notify_all();
+  platform::note_release(&has_finished_);
+  has_finished_.store(1, std::memory_order_release);
+  has_finished_.notify_all();
 }
 
 void memo_in_child::enrol() { all_waits.add(*this); }

@@ -21,9 +21,9 @@ constinit thread_local quiet_region* innermost = nullptr;
 constinit thread_local bool is_watched = false;  // whether the thread's calls are watched
 
 // Walks the stack from the frame that continues at `caller`; the frames above it are ours.
-void take_stack(noise& violation, const void* caller) noexcept {
+void take_stack(quiet_violation& violation, const void* caller) noexcept {
   struct walk {
-    noise& violation;
+    quiet_violation& violation;
     const void* caller;
     bool is_ours = true;
   } now{violation, caller};
@@ -35,7 +35,7 @@ void take_stack(noise& violation, const void* caller) noexcept {
         target.is_ours = target.is_ours && address != target.caller;
         if (target.is_ours) return _URC_NO_REASON;
         target.violation.frames[target.violation.depth++] = address;
-        return target.violation.depth == noise::max_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
+        return target.violation.depth == quiet_violation::max_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
       },
       &now);
   if (violation.depth == 0) violation.frames[violation.depth++] = caller;  // nothing there can be unwound
@@ -43,7 +43,7 @@ void take_stack(noise& violation, const void* caller) noexcept {
 
 using line = base::text_buffer<8192>;
 
-void append(base::text& output, const noise& violation) noexcept {
+void append(base::text& output, const quiet_violation& violation) noexcept {
   static constexpr const char* kinds[] = {"system call", "lock wait", "heap call"};
   output.append(kinds[static_cast<unsigned>(violation.kind)]).append(' ').append(violation.name).append('\n');
   for (const void* const address : violation.stack()) base::append_site(output.append("  at "), address).append('\n');
@@ -53,29 +53,32 @@ void append(base::text& output, const noise& violation) noexcept {
 
 struct listener {
   // Reports to every region that the thread is in.
-  static void hear(noise_kind kind, const char* name, const void* caller) noexcept {
-    noise violation;
+  static void note_violation(violation_kind kind, const char* name, const void* caller) noexcept {
+    quiet_violation violation;
     violation.kind = kind;
     violation.name = name;
     take_stack(violation, caller);
     bool is_reported = false;
     for (quiet_region* region = innermost; region != nullptr; region = region->outer_) {
-      is_reported |= region->hear(violation, is_reported);
+      is_reported |= region->note_violation(violation, is_reported);
     }
   }
 
   static void hear_call(long number, long, long second, const void* caller) noexcept {
     const bool is_lock = number == SYS_futex && base::is_futex_wait(second);
     const char* const name = platform::call_name(number);
-    hear(is_lock ? noise_kind::lock_wait : noise_kind::system_call, name != nullptr ? name : "unknown", caller);
+    note_violation(is_lock ? violation_kind::lock_wait : violation_kind::system_call,
+                   name != nullptr ? name : "unknown", caller);
   }
 
-  static void hear_heap(const char* name, const void* caller) noexcept { hear(noise_kind::heap, name, caller); }
+  static void note_heap_call(const char* name, const void* caller) noexcept {
+    note_violation(violation_kind::heap, name, caller);
+  }
 };
 
-std::string noise_log::text() const {
+std::string violation_log::text() const {
   std::string output;
-  for (const noise& violation : first_violations()) {
+  for (const quiet_violation& violation : first_violations()) {
     line violation_line;
     append(violation_line, violation);
     output += violation_line.view();
@@ -85,13 +88,13 @@ std::string noise_log::text() const {
   return output;
 }
 
-quiet_region::quiet_region(const char* name, on_noise policy) noexcept : name_(name), policy_(policy) { enter(); }
+quiet_region::quiet_region(const char* name, on_violation policy) noexcept : name_(name), policy_(policy) { enter(); }
 
-quiet_region::quiet_region(const char* name, noise_log& log) noexcept : name_(name), log_(&log) { enter(); }
+quiet_region::quiet_region(const char* name, violation_log& log) noexcept : name_(name), log_(&log) { enter(); }
 
 void quiet_region::enter() noexcept {
   tarn::detail::tell_recorder_of_region(name_);
-  quiet_heap::listen(listener::hear_heap);
+  quiet_heap::listen(listener::note_heap_call);
   quiet_heap::is_ours();  // under a sanitizer this is what installs its hook
   outer_ = innermost;
   innermost = this;
@@ -114,9 +117,9 @@ quiet_region::~quiet_region() {
 
 // Returns true if it reported. Only the innermost region that reports prints the violation, also for the regions around
 // it.
-bool quiet_region::hear(const noise& violation, bool is_reported) noexcept {
+bool quiet_region::note_violation(const quiet_violation& violation, bool is_reported) noexcept {
   if (log_ != nullptr) {
-    if (log_->count_ < noise_log::capacity) log_->first_violations_[log_->count_] = violation;
+    if (log_->count_ < violation_log::capacity) log_->first_violations_[log_->count_] = violation;
     ++log_->count_;
     return false;
   }
@@ -125,7 +128,7 @@ bool quiet_region::hear(const noise& violation, bool is_reported) noexcept {
     append(output.append("tarn: quiet region ").append(name_).append(": "), violation);
     output.write_to(2);
   }
-  if (policy_ == on_noise::abort) std::abort();
+  if (policy_ == on_violation::abort) std::abort();
   return true;
 }
 

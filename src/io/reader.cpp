@@ -9,7 +9,7 @@ namespace tarn::io {
 reader::reader(std::string path, reader_options options) : reader(file::open_to_read(std::move(path)), options) {}
 
 reader::reader(file source, reader_options options)
-    : capacity_(std::max<std::size_t>(options.buffer, 1)),
+    : capacity_(std::max<std::size_t>(options.buffer_bytes, 1)),
       buffer_(std::make_unique_for_overwrite<char[]>(capacity_)),
       options_(options),
       source_(std::move(source)) {
@@ -40,11 +40,12 @@ bool reader::fill_more(std::size_t needed) {
 void reader::grow(std::size_t bytes) {
   if (bytes <= capacity_) return;
   const std::size_t buffered_bytes = static_cast<std::size_t>(filled_ - position_);
-  if (bytes > options_.longest) {
-    throw error(EMSGSIZE, source_.name(), "a record of more than " + std::to_string(options_.longest) + " bytes",
-                offset(), error::ending::without_reason);
+  if (bytes > options_.max_record_bytes) {
+    throw error(EMSGSIZE, source_.name(),
+                "a record of more than " + std::to_string(options_.max_record_bytes) + " bytes", offset(),
+                error::ending::without_reason);
   }
-  const std::size_t larger = std::min(std::max(bytes, 2 * capacity_), std::max(options_.longest, bytes));
+  const std::size_t larger = std::min(std::max(bytes, 2 * capacity_), std::max(options_.max_record_bytes, bytes));
   auto moved = std::make_unique_for_overwrite<char[]>(larger);
   std::memcpy(moved.get(), position_, buffered_bytes);
   buffer_ = std::move(moved);

@@ -58,7 +58,7 @@ std::optional<std::uint64_t> find(const mapped_file& file, std::string_view patt
 std::optional<std::uint64_t> find(reader& input, std::string_view pattern) {
   if (pattern.empty()) return input.offset();
   for (;;) {
-    const std::string_view bytes = input.buffered();
+    const std::string_view bytes = input.buffered_text();
     const std::size_t match = find(bytes, pattern);
     if (match != std::string_view::npos) {
       const std::uint64_t offset = input.offset() + match;

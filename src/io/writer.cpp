@@ -23,7 +23,7 @@ writer::writer(std::string path, writer_options options)
     : writer(file::open_to_write(std::move(path), options.existing, options.mode), options) {}
 
 writer::writer(file target, writer_options options)
-    : capacity_(std::max<std::size_t>(options.buffer, 1)),
+    : capacity_(std::max<std::size_t>(options.buffer_bytes, 1)),
       buffer_(std::make_unique_for_overwrite<char[]>(capacity_)),
       target_(std::move(target)) {
   position_ = first_ = buffer_.get();
@@ -58,9 +58,9 @@ writer::~writer() {
   } catch (const std::exception& failure) {
     if (offset() == reported_end) return;
     base::text_buffer<1024> line;
-    line.append("tarn: ").escaped(failure.what(), 600);
-    if (buffered() != 0) {
-      line.append("; ").decimal(buffered()).append(" bytes that were not flushed are lost");
+    line.append("tarn: ").append_escaped(failure.what(), 600);
+    if (buffered_bytes() != 0) {
+      line.append("; ").decimal(buffered_bytes()).append(" bytes that were not flushed are lost");
     }
     line.append("\n").write_to(STDERR_FILENO);
   }
@@ -77,9 +77,9 @@ void writer::write_slow(std::span<const std::string_view> parts) {
   for (const std::string_view part : parts) left += part.size();
   std::size_t out = 0;
   do {
-    pieces[0] = {first_, buffered()};
+    pieces[0] = {first_, buffered_bytes()};
     out = target_.write_some(parts_to_write);
-    const std::size_t of_buffer = std::min(out, buffered());
+    const std::size_t of_buffer = std::min(out, buffered_bytes());
     first_ += of_buffer;
     out -= of_buffer;
   } while (first_ != position_ || (out == 0 && left != 0));
@@ -133,7 +133,7 @@ char* writer::reserve(std::size_t bytes) {
 
 void writer::flush() {
   while (first_ != position_) {
-    const std::string_view unwritten(first_, buffered());
+    const std::string_view unwritten(first_, buffered_bytes());
     first_ += target_.write_some({&unwritten, 1});
   }
   position_ = first_ = buffer_.get();
@@ -163,7 +163,7 @@ void writer::check_open() const {
 }
 
 std::size_t writer::discard() noexcept {
-  const std::size_t dropped = buffered();
+  const std::size_t dropped = buffered_bytes();
   position_ = first_ = buffer_.get();
   return dropped;
 }

@@ -24,7 +24,8 @@ class file_start {
  public:
   explicit file_start(path_text& path) noexcept {
     path.append('\0');
-    const long file = path.truncated() ? -1 : syscall(SYS_openat, AT_FDCWD, path.view().data(), O_RDONLY | O_CLOEXEC);
+    const long file =
+        path.is_truncated() ? -1 : syscall(SYS_openat, AT_FDCWD, path.view().data(), O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
     const long count = syscall(SYS_read, file, bytes_, sizeof bytes_);
     size_ = count < 0 ? 0 : static_cast<std::size_t>(count);

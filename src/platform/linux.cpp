@@ -173,7 +173,7 @@ void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_
 }
 
 system_call_counts system_calls() noexcept { return counters.calls(); }
-purge_counts purged() noexcept { return counters.purges(); }
+purge_counts purge_totals() noexcept { return counters.purges(); }
 std::size_t mapped_bytes() noexcept { return counters.mapped_now(); }
 
 }  // namespace tarn::platform

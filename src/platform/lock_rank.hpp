@@ -29,7 +29,7 @@ enum class lock_rank : std::uint8_t {
 class held_locks {
  public:
 #if TARN_CHECKS
-  static void acquired(lock_rank rank) noexcept {
+  static void note_acquired(lock_rank rank) noexcept {
     if (locks_for_fork_ != 0) {
       return;  // a thread that holds all of them meets nobody
     }
@@ -38,7 +38,7 @@ class held_locks {
     TARN_CHECK((ranks_ & 1U) == 0 && "under this lock no other is taken");
     ranks_ |= bit;
   }
-  static void released(lock_rank rank) noexcept {
+  static void note_released(lock_rank rank) noexcept {
     if (locks_for_fork_ == 0) {
       ranks_ &= ~(std::uint32_t{1} << static_cast<unsigned>(rank));
     }
@@ -51,7 +51,7 @@ class held_locks {
     }
     ++locks_for_fork_;
   }
-  static void released_after_fork() noexcept {
+  static void note_released_after_fork() noexcept {
     if (--locks_for_fork_ == 0) last_for_fork_ = lock_rank::isolated;
   }
   /// The calling thread's, for platform/helper.cpp; null where there is none.
@@ -62,10 +62,10 @@ class held_locks {
   static inline constinit thread_local std::uint32_t locks_for_fork_ = 0;
   static inline constinit thread_local lock_rank last_for_fork_ = lock_rank::isolated;
 #else
-  static void acquired(lock_rank) noexcept {}
-  static void released(lock_rank) noexcept {}
+  static void note_acquired(lock_rank) noexcept {}
+  static void note_released(lock_rank) noexcept {}
   static void acquired_for_fork(lock_rank) noexcept {}
-  static void released_after_fork() noexcept {}
+  static void note_released_after_fork() noexcept {}
   static const void* storage() noexcept { return nullptr; }
 #endif
 };

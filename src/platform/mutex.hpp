@@ -19,9 +19,9 @@ class mutex : public spin_mutex {
   void lock() noexcept {
     // relaxed: only the holder writes the word, so only its own thread can find itself.
     if (spin_mutex::try_lock()) {
-      held_locks::acquired(rank_);
+      held_locks::note_acquired(rank_);
     } else if (forking_.load(std::memory_order_relaxed) != thread_token()) {
-      held_locks::acquired(rank_);
+      held_locks::note_acquired(rank_);
       if (helper_locks::must_announce(rank_)) {
         helper_locks::lock(*this);
       } else {
@@ -34,7 +34,7 @@ class mutex : public spin_mutex {
   bool try_lock() noexcept {
     const bool is_locked = spin_mutex::try_lock();
     if (is_locked) {
-      held_locks::acquired(rank_);
+      held_locks::note_acquired(rank_);
       note_acquire(this);
     }
     return is_locked;
@@ -42,7 +42,7 @@ class mutex : public spin_mutex {
 
   void unlock() noexcept {
     if (forking_.load(std::memory_order_relaxed) == 0) {  // otherwise a second lock by the forking thread
-      held_locks::released(rank_);
+      held_locks::note_released(rank_);
       note_release(this);
       spin_mutex::unlock();
     }
@@ -62,13 +62,13 @@ class mutex : public spin_mutex {
   void unlock_after_fork() noexcept {
     if (forking_.load(std::memory_order_relaxed) != 0) {
       forking_.store(0, std::memory_order_relaxed);
-      held_locks::released_after_fork();
+      held_locks::note_released_after_fork();
       spin_mutex::unlock();
     }
   }
   /// Resets in the child, where no other thread lives.
   void reset() noexcept {
-    if (forking_.exchange(0, std::memory_order_relaxed) != 0) held_locks::released_after_fork();
+    if (forking_.exchange(0, std::memory_order_relaxed) != 0) held_locks::note_released_after_fork();
     state_.store(open, std::memory_order_relaxed);
   }
 

@@ -94,7 +94,7 @@ struct purge_counts {
   std::uint64_t runs;
   std::uint64_t bytes;
 };
-purge_counts purged() noexcept;
+purge_counts purge_totals() noexcept;
 
 /// Bytes mapped writable now.
 std::size_t mapped_bytes() noexcept;

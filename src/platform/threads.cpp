@@ -37,7 +37,7 @@ bool thread_name(std::uint32_t number, char (&name)[thread_name_bytes]) noexcept
 void append_thread(base::text& message, std::uint32_t number) noexcept {
   char name[thread_name_bytes];
   message.append("thread ").decimal(number);
-  if (thread_name(number, name)) message.append(" \"").escaped(name).append("\"");
+  if (thread_name(number, name)) message.append(" \"").append_escaped(name).append("\"");
 }
 
 bool is_only_thread() noexcept {

@@ -37,7 +37,7 @@ void for_each_read(Each visit) {
                                    std::uint32_t thread) noexcept {
   base::text_buffer<512> message;
   message.append("tarn: ").append(kind);
-  if (name != nullptr) message.append(" \"").escaped(name).append("\" at ").pointer(object);
+  if (name != nullptr) message.append(" \"").append_escaped(name).append("\" at ").pointer(object);
   message.append(" ends while version ").decimal(version).append(" is read by ");
   platform::append_thread(message, thread);
   message.append('\n').write_to(2);
@@ -200,7 +200,7 @@ bool versions::wait_for_readers(std::chrono::steady_clock::time_point deadline) 
   return true;
 }
 
-std::vector<parked_reader> versions::parked() const {
+std::vector<parked_reader> versions::parked_readers() const {
   std::vector<parked_reader> result;
   const std::uint64_t now = platform::now_ms();
   {
@@ -228,7 +228,7 @@ std::vector<parked_reader> versions::parked() const {
 
 void versions::refuse() const {
   base::text_buffer<512> message;
-  message.append("tarn: ").append(kind_).append(" \"").escaped(name_).append("\": not published: ");
+  message.append("tarn: ").append(kind_).append(" \"").append_escaped(name_).append("\": not published: ");
   bool is_lost = false;
   {
     const platform::locked hold(reclaim::writers_lock());
@@ -242,10 +242,10 @@ void versions::refuse() const {
     throw publish_refused(std::string(message.view()));
   }
   message.append("still read");
-  if (const std::vector<parked_reader> readers = parked(); !readers.empty()) {
+  if (const std::vector<parked_reader> readers = parked_readers(); !readers.empty()) {
     const parked_reader& oldest = readers.front();
     message.append(", the oldest, version ").decimal(oldest.version).append(", by thread ").decimal(oldest.thread);
-    message.append(" \"").escaped(oldest.name).append("\" for ");
+    message.append(" \"").append_escaped(oldest.name).append("\" for ");
     message.decimal(static_cast<std::uint64_t>(oldest.since.count())).append(" ms since");
   }
   throw publish_refused(std::string(message.view()));

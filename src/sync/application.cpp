@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <tarn/service.hpp>
-#include <tarn/working.hpp>
+#include <tarn/work_phase.hpp>
 
 #include "platform/platform.hpp"
 
@@ -115,7 +115,7 @@ int application_inside::run() {
     return static_cast<int>(application_end::stopped);
   }
   beat_every_ = service_watchdog() / 2;
-  const working from_here_on;
+  const work_phase from_here_on;
   return options_.processes == 0 ? run_workers() : run_processes();
 }
 
@@ -229,7 +229,7 @@ void application_inside::leave_without_workers() {
       begin(message).append("worker ").decimal(member->number).append(", thread ");
       message.decimal(member->thread_number.load(std::memory_order_relaxed)).append(", did not stop");
       if (const char* const doing = member->doing.load(std::memory_order_acquire)) {
-        message.append(": ").escaped(doing, 256);
+        message.append(": ").append_escaped(doing, 256);
       }
       end(message);
     }
@@ -270,7 +270,7 @@ bool application_inside::start() {
   }
   line message;
   begin(message).append("not started: worker ").decimal(failed_number).append(" of ");
-  message.decimal(std::max(options_.processes, 1u) * options_.workers).append(": ").escaped(reason, 512);
+  message.decimal(std::max(options_.processes, 1u) * options_.workers).append(": ").append_escaped(reason, 512);
   end(message);
   workers_.clear();
   return false;
@@ -338,15 +338,15 @@ bool application_inside::work_until_the_end(worker_inside& me) {
   for (unsigned restarts = 0;; ++restarts) {
     const auto reason = text_of_exception([&] { work(handle); });
     if (!reason) return true;
-    const bool is_restarted = restarts < options_.restarts && !handle.stopping();
+    const bool is_restarted = restarts < options_.restarts && !handle.is_stopping();
     line message;
     begin(message).append("worker ").decimal(me.number).append(" threw");
-    message.append(is_restarted ? ", and starts again: " : ": ").escaped(*reason, 512);
+    message.append(is_restarted ? ", and starts again: " : ": ").append_escaped(*reason, 512);
     end(message);
     if (!is_restarted) return false;
     pollfd stop{me.stop_descriptor, POLLIN, 0};
     poll(&stop, 1, static_cast<int>(10u << std::min(restarts, 7u)));  // 10 ms, 20 ms … 1.28 s
-    if (handle.stopping()) {
+    if (handle.is_stopping()) {
       return true;  // its exception was already reported
     }
   }

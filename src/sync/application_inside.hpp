@@ -164,14 +164,14 @@ class application_inside {
 
   // Each message is one line on standard error.
   line& begin(line& message) const noexcept {
-    message.append("tarn: application \"").escaped(options_.name).append("\": ");
+    message.append("tarn: application \"").append_escaped(options_.name).append("\": ");
     if (own_number_) message.append("process ").decimal(*own_number_).append(": ");
     return message;
   }
   static void end(line& message) noexcept { message.append('\n').write_to(2); }
   void say(std::string_view text, std::string_view reason = {}) const noexcept {
     line message;
-    begin(message).append(text).escaped(reason, 512);
+    begin(message).append(text).append_escaped(reason, 512);
     end(message);
   }
 

@@ -58,7 +58,7 @@ bool accept_backoff::may_retry(int error) noexcept {
   if (now >= silent_until_) {
     silent_until_ = now + std::chrono::minutes(1);
     base::text_buffer<512> message;
-    message.append("tarn: ").escaped(name_).append(": connections wait, because accept fails: ");
+    message.append("tarn: ").append_escaped(name_).append(": connections wait, because accept fails: ");
     detail::append_descriptor_error(message, error);
     message.append('\n').write_to(2);
   }

@@ -22,16 +22,16 @@ using line = base::text_buffer<1024>;
 // Appends the file name without its folders, because a line must have room for four locations.
 void append_place(base::text& message, const std::source_location& location) noexcept {
   const std::string_view path = location.file_name();
-  message.escaped(path.substr(path.rfind('/') + 1)).append(':').decimal(location.line());
+  message.append_escaped(path.substr(path.rfind('/') + 1)).append(':').decimal(location.line());
 }
 
 void append_lock(base::text& message, const lock_site& lock) noexcept {
-  message.append(lock.is_of_coroutines ? "async_shared \"" : "shared \"").escaped(lock.name).append("\" at ");
+  message.append(lock.is_of_coroutines ? "async_shared \"" : "shared \"").append_escaped(lock.name).append("\" at ");
   message.pointer(lock.object);
 }
 
 void append_shared(base::text& message, const void* object, const char* name) noexcept {
-  message.append("shared \"").escaped(name).append("\" at ").pointer(object);
+  message.append("shared \"").append_escaped(name).append("\" at ").pointer(object);
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ void fault_foreign_thread(const char* category, const void* object, std::uint32_
                           const char* owner_name) noexcept {
   line message;
   message.append("tarn: ").append(category).append(" at ").pointer(object).append(" of thread ").decimal(owner);
-  platform::append_thread(message.append(" \"").escaped(owner_name).append("\" is used by "),
+  platform::append_thread(message.append(" \"").append_escaped(owner_name).append("\" is used by "),
                           platform::thread_number());
   message.append(": use it in its own thread only, or make the object tarn::shared");
   die(message);
@@ -167,7 +167,7 @@ void fault_not_built(const void* object) noexcept {
 
 void fault_already_working(const std::source_location& location, const std::source_location& since) noexcept {
   line message;
-  append_place(message.append("tarn: a tarn::application or tarn::working begins at "), location);
+  append_place(message.append("tarn: a tarn::application or tarn::work_phase begins at "), location);
   append_place(message.append(" while another one lives, since "), since);
   message.append(": a process may have one at a time");
   die(message);

@@ -213,7 +213,7 @@ lock_watch::~lock_watch() {
   }
 }
 
-void lock_watch::before(const void* object, const std::source_location& location) {
+void lock_watch::note_attempt(const void* object, const std::source_location& location) {
   object_.store(object, std::memory_order_relaxed);
   waiting_.fetch_add(1, std::memory_order_relaxed);
   if (thread_locks.is_busy) return;
@@ -230,12 +230,12 @@ void lock_watch::before(const void* object, const std::source_location& location
   }
 }
 
-void lock_watch::acquired_at_once(const void* object, const std::source_location& location) noexcept {
+void lock_watch::note_acquired_at_once(const void* object, const std::source_location& location) noexcept {
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  acquired(object, location);
+  note_acquired(object, location);
 }
 
-void lock_watch::acquired(const void* object, const std::source_location& location) noexcept {
+void lock_watch::note_acquired(const void* object, const std::source_location& location) noexcept {
   holders_.fetch_add(1, std::memory_order_relaxed);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   object_.store(object, std::memory_order_relaxed);
@@ -248,7 +248,7 @@ void lock_watch::acquired(const void* object, const std::source_location& locati
   thread_locks.locks[thread_locks.count++] = held_lock{this, {object, name_, level_, location}};
 }
 
-void lock_watch::released(const void* object) noexcept {
+void lock_watch::note_released(const void* object) noexcept {
   holders_.fetch_sub(1, std::memory_order_relaxed);
   if (thread_locks.is_busy) return;
   for (std::size_t index = thread_locks.count; index != 0; --index) {
@@ -262,7 +262,8 @@ void lock_watch::released(const void* object) noexcept {
   --thread_locks.unseen;
 }
 
-void lock_watch::before_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) {
+void lock_watch::note_attempt_in_coroutine(const void* coroutine, const void* object,
+                                           const std::source_location& location) {
   const busy_section section;
   try {
     lock_order::instance().note_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
@@ -270,8 +271,8 @@ void lock_watch::before_in_coroutine(const void* coroutine, const void* object, 
   }
 }
 
-void lock_watch::acquired_in_coroutine(const void* coroutine, const void* object,
-                                       const std::source_location& location) noexcept {
+void lock_watch::note_acquired_in_coroutine(const void* coroutine, const void* object,
+                                            const std::source_location& location) noexcept {
   const busy_section section;
   try {
     lock_order::instance().take_in_coroutine(coroutine, *this, {object, name_, level_, location, true});
@@ -279,7 +280,7 @@ void lock_watch::acquired_in_coroutine(const void* coroutine, const void* object
   }
 }
 
-void lock_watch::left_coroutine() noexcept {
+void lock_watch::forget_coroutine() noexcept {
   if (coroutine_ == nullptr) return;
   const busy_section section;
   lock_order::instance().leave_coroutine(*this);

@@ -12,22 +12,22 @@ constinit std::atomic<bool> workers_run{false};
 
 }  // namespace
 
-working::working(std::source_location since) noexcept {
+work_phase::work_phase(std::source_location since) noexcept {
   if (workers_run.load(std::memory_order_relaxed)) sync::fault_already_working(since, workers_since);
   workers_since = since;
   // release: a thread that reads true may read `workers_since`.
   workers_run.store(true, std::memory_order_release);
 }
 
-working::~working() { workers_run.store(false, std::memory_order_relaxed); }
+work_phase::~work_phase() { workers_run.store(false, std::memory_order_relaxed); }
 
-bool working::now() noexcept { return workers_run.load(std::memory_order_acquire); }
+bool work_phase::is_running() noexcept { return workers_run.load(std::memory_order_acquire); }
 
 namespace detail {
 
-void built_mark::before_build(const void* object, const std::source_location& location) const noexcept {
+void built_mark::check_unbuilt(const void* object, const std::source_location& location) const noexcept {
   if (is_built_) sync::fault_built_twice(object, location, location_);
-  if (working::now()) sync::fault_built_late(object, location, workers_since);
+  if (work_phase::is_running()) sync::fault_built_late(object, location, workers_since);
 }
 
 void built_mark::fault_not_built(const void* object) noexcept { sync::fault_not_built(object); }

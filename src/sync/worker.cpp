@@ -12,7 +12,7 @@ bool is_time(wake moment, detail::stop_stage stage) noexcept {
 }  // namespace
 
 unsigned worker::number() const noexcept { return state_.number; }
-bool worker::stopping() const noexcept {
+bool worker::is_stopping() const noexcept {
   return state_.stage.load(std::memory_order_acquire) != detail::stop_stage::working;
 }
 int worker::stop_descriptor() const noexcept { return state_.stop_descriptor; }

@@ -90,7 +90,7 @@ std::size_t read_all(const std::string& path) {
     damaged += line.state == journal_line::condition::damaged;
     check(line.state == journal_line::condition::whole || line.text.empty());
   }
-  check(torn == journal.torn() && damaged == journal.damaged());
+  check(torn == journal.torn_lines() && damaged == journal.damaged_lines());
   return whole + (bytes == ~std::size_t{0});
 }
 
@@ -110,7 +110,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
   try {
     std::uint64_t number;
     {
-      journal log(path, {.bytes = 8192, .chunk = 1024, .lanes = 2, .prepare = 0});
+      journal log(path, {.bytes = 8192, .chunk_bytes = 1024, .lanes = 2, .prefault_bytes = 0});
       number = log.append("a line that was appended");
     }
     const journal_reader journal(path);

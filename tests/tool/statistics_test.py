@@ -72,7 +72,7 @@ class Report(DropInTest):
         # All but what the first thread was still collecting for two owners: less than a batch.
         self.assertGreater(report["sums"]["remote_frees"], 2 * BLOCKS - 2 * 254)
         self.assertLessEqual(report["sums"]["remote_frees"], 2 * BLOCKS)
-        self.assertEqual((report["abandoned"], report["adopted"]), (2, 1))
+        self.assertEqual((report["abandoned_heaps"], report["adopted_heaps"]), (2, 1))
 
     def test_many_threads_are_counted_but_not_all_shown(self):
         _, report = self.report(PATHS.threads, "60", "10")

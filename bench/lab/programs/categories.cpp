@@ -111,7 +111,7 @@ class own_reply {
   own_reply* operator->() { return this; }
 
  private:
-  tarn::recycled<std::string> text_ = tarn::recycle<std::string>();
+  tarn::recycled_object<std::string> text_ = tarn::recycle<std::string>();
 };
 
 /// Data that never changes, or is replaced while it is read.

@@ -13,7 +13,7 @@ namespace {
   std::exit(code);
 }
 
-std::string quoted(std::string_view word) { return '"' + std::string(word) + '"'; }
+std::string quote(std::string_view word) { return '"' + std::string(word) + '"'; }
 
 }  // namespace
 
@@ -27,7 +27,7 @@ settings::settings(std::string_view program, std::initializer_list<parameter> pa
     for (value& candidate : values_) {
       if (candidate.definition.name == name) entry = &candidate;
     }
-    if (equals == word.npos || entry == nullptr) leave(program, "unknown key " + quoted(name), 2);
+    if (equals == word.npos || entry == nullptr) leave(program, "unknown key " + quote(name), 2);
     entry->text = word.substr(equals + 1);
     if (entry->definition.is_text) continue;
     const char* const end = entry->text.data() + entry->text.size();
@@ -80,7 +80,7 @@ int main_of(int count, char** arguments_of_main, std::string_view program, std::
     std::printf("%s\n", line.dump().c_str());
     return std::fflush(stdout) == 0 ? 0 : 3;
   }
-  leave(program, "unknown form " + quoted(arguments[0]) + "; lab-" + std::string(program) + " --forms lists them", 2);
+  leave(program, "unknown form " + quote(arguments[0]) + "; lab-" + std::string(program) + " --forms lists them", 2);
 }
 
 }  // namespace lab

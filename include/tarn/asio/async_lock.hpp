@@ -48,7 +48,7 @@ class deadline {
   template <class Executor, class Rep, class Period>
   deadline(const Executor& executor, std::chrono::duration<Rep, Period> duration, std::stop_source stop = {})
       : stop_(std::move(stop)), timer_(executor) {
-    timer_.expires_after(tarn::detail::bounded(duration));
+    timer_.expires_after(tarn::detail::clamp_duration(duration));
     timer_.async_wait([stop = stop_](const error_code& error) mutable {
       if (!error) stop.request_stop();
     });
@@ -287,7 +287,7 @@ auto async_lock(async_shared<T>& object, std::chrono::duration<Rep, Period> dura
                 std::source_location location = std::source_location::current()) {
   return net::async_initiate<CompletionToken, void(error_code, async_handle<T>)>(
       [duration, location](auto handler, async_shared<T>* target) {
-        detail::lock_for(*target, tarn::detail::bounded(duration), std::move(handler), location);
+        detail::lock_for(*target, tarn::detail::clamp_duration(duration), std::move(handler), location);
       },
       token, &object);
 }

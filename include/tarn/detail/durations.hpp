@@ -8,7 +8,7 @@ namespace tarn::detail {
 /// Returns `longest` in nanoseconds, rounded up, and at most a hundred years: a deadline can then be computed from it.
 /// So `duration::max()` waits for ever, as far as anybody can tell.
 template <class Rep, class Period>
-constexpr std::chrono::steady_clock::duration bounded(std::chrono::duration<Rep, Period> longest) {
+constexpr std::chrono::steady_clock::duration clamp_duration(std::chrono::duration<Rep, Period> longest) {
   using seconds = std::chrono::duration<double>;  // wide enough for every duration
   constexpr std::chrono::hours limit{100 * 365 * 24};
   if (seconds(longest) >= seconds(limit)) return limit;

@@ -105,7 +105,7 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
   template <class Rep, class Period, std::predicate<const typename Owner::value_type&> Predicate>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> longest, Predicate&& holds,
                               std::source_location location = std::source_location::current()) {
-    const auto deadline = std::chrono::steady_clock::now() + bounded(longest);
+    const auto deadline = std::chrono::steady_clock::now() + clamp_duration(longest);
     return this->owner().wait(holds, &deadline, location);
   }
   /// Waits until `deadline` at the latest. Returns true when the condition holds.

@@ -22,19 +22,20 @@ class lock_watch {
   lock_watch& operator=(const lock_watch&) = delete;
 
   /// Called before the thread waits for the lock. Does not return when the order is wrong.
-  void before(const void* object, const std::source_location& location);
+  void note_attempt(const void* object, const std::source_location& location);
   /// Called when the thread has the lock that it waited for.
-  void acquired(const void* object, const std::source_location& location) noexcept;
-  /// Called when the thread has the lock without a wait, and so without before().
-  void acquired_at_once(const void* object, const std::source_location& location) noexcept;
-  void released(const void* object) noexcept;
+  void note_acquired(const void* object, const std::source_location& location) noexcept;
+  /// Called when the thread has the lock without a wait, and so without note_attempt().
+  void note_acquired_at_once(const void* object, const std::source_location& location) noexcept;
+  void note_released(const void* object) noexcept;
 
   /// These two serve locks that coroutines hold: the holder is a coroutine, whatever thread runs it. Coroutines that
   /// await each other are one holder, the outermost one, if their promises say so (root_of).
-  void before_in_coroutine(const void* coroutine, const void* object, const std::source_location& location);
-  void acquired_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) noexcept;
+  void note_attempt_in_coroutine(const void* coroutine, const void* object, const std::source_location& location);
+  void note_acquired_in_coroutine(const void* coroutine, const void* object,
+                                  const std::source_location& location) noexcept;
   /// Forgets which coroutine holds the lock: it is released, or its handle was moved and may be anywhere.
-  void left_coroutine() noexcept;
+  void forget_coroutine() noexcept;
 
  private:
   friend class lock_order;
@@ -42,7 +43,7 @@ class lock_watch {
   const char* name_;
   std::uint64_t id_ = 0;  ///< node in the graph of orders; 0: none
   std::atomic<unsigned> holders_{0};
-  std::atomic<unsigned> waiting_{0};          ///< threads between before() and acquired()
+  std::atomic<unsigned> waiting_{0};          ///< threads between note_attempt() and note_acquired()
   std::atomic<const void*> object_{nullptr};  ///< object of the newest holder, or who waits
   const void* coroutine_ = nullptr;           ///< that holds the lock; written by the holder of the lock only
 };
@@ -52,13 +53,13 @@ class lock_watch {
 class lock_watch {
  public:
   constexpr lock_watch(int, const char*) noexcept {}
-  void before(const void*, const std::source_location&) noexcept {}
-  void acquired(const void*, const std::source_location&) noexcept {}
-  void acquired_at_once(const void*, const std::source_location&) noexcept {}
-  void released(const void*) noexcept {}
-  void before_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
-  void acquired_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
-  void left_coroutine() noexcept {}
+  void note_attempt(const void*, const std::source_location&) noexcept {}
+  void note_acquired(const void*, const std::source_location&) noexcept {}
+  void note_acquired_at_once(const void*, const std::source_location&) noexcept {}
+  void note_released(const void*) noexcept {}
+  void note_attempt_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
+  void note_acquired_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
+  void forget_coroutine() noexcept {}
 };
 
 #endif

@@ -25,15 +25,15 @@ bool is_settled(const file_stamp& stamp) noexcept;
 class memo_load {
  public:
   bool is_asked_by_caller() const noexcept { return thread_ == std::this_thread::get_id(); }
-  /// Waits for land(). Throws std::logic_error if the wait would never end: if the caller itself runs the load, or the
-  /// loading thread waits, directly or through other threads and memos, for a load that the caller runs.
+  /// Waits for finish(). Throws std::logic_error if the wait would never end: if the caller itself runs the load, or
+  /// the loading thread waits, directly or through other threads and memos, for a load that the caller runs.
   void wait();
-  void land() noexcept;
+  void finish() noexcept;
 
  private:
   friend class memo_waits;
   std::thread::id thread_ = std::this_thread::get_id();
-  std::atomic<std::uint32_t> has_landed_{0};
+  std::atomic<std::uint32_t> has_finished_{0};
 };
 
 /// Repairs a memo in the child of a fork, which has none of the parent's other threads.

@@ -66,7 +66,7 @@ class alignas(64) versions {
   /// Destroys versions that nobody reads; returns how many are left.
   std::size_t collect() noexcept;
   bool wait_for_readers(std::chrono::steady_clock::time_point deadline) noexcept;
-  std::vector<parked_reader> parked() const;
+  std::vector<parked_reader> parked_readers() const;
   [[noreturn]] void refuse() const;
 
  private:

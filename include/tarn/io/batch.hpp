@@ -18,7 +18,7 @@
 namespace tarn::io {
 
 /// The way in which a batch calls the system. The results do not depend on it.
-enum class batch_way : std::uint8_t {
+enum class batch_method : std::uint8_t {
   best,   ///< ring where it is allowed, else plain
   ring,   ///< io_uring: one system call for many operations, which wait for the disk in parallel; else plain
   plain,  ///< one to three system calls for each operation
@@ -27,14 +27,14 @@ enum class batch_way : std::uint8_t {
 /// Options of a batch, for all of its runs.
 struct batch_options {
   /// Operations that each thread has in progress at one time.
-  unsigned at_once = 64;
-  /// Threads that make the calls, including the caller's. More than one divides the processor time of the calls.
+  unsigned max_in_progress = 64;
+  /// Threads that make the calls, including the caller's. More than one divides the CPU time of the calls.
   /// run() starts them only when each has enough work, and ends them before it returns.
   unsigned threads = 1;
   /// A file longer than this is an error (EMSGSIZE), so that memory use is bounded.
-  std::size_t longest = std::size_t{1} << 30;
+  std::size_t max_file_bytes = std::size_t{1} << 30;
   /// The way in which the system is called.
-  batch_way way = batch_way::best;
+  batch_method method = batch_method::best;
 };
 
 /// The result of one operation: get() returns it, and take() moves it out. Both throw error() when the operation
@@ -106,7 +106,7 @@ class batch_content : public batch_result {
 };
 
 /// A file that was opened. Threads and errors are those of batch_result.
-class batch_opened : public batch_result {
+class batch_file : public batch_result {
  public:
   using batch_result::batch_result;
   /// Returns the file, which stays with the batch.
@@ -120,7 +120,7 @@ class batch_opened : public batch_result {
 };
 
 /// The result of a write, which succeeds only if all bytes were written. Threads and errors are those of batch_result.
-class batch_written : public batch_result {
+class batch_write : public batch_result {
  public:
   using batch_result::batch_result;
   /// Returns the number of bytes written: all of them.
@@ -187,15 +187,15 @@ class batch {
   /// pipe, a socket or a terminal, which have no offsets, it reads the next bytes.
   batch_content& read(const file& source, std::uint64_t offset, std::size_t bytes);
   /// Writes a whole file, which is created with permissions `mode`, less the umask.
-  batch_written& write_file(std::string path, std::string text, creation existing = creation::replace,
-                            unsigned mode = 0666);
+  batch_write& write_file(std::string path, std::string text, creation existing = creation::replace,
+                          unsigned mode = 0666);
   /// Writes `text`, which is not copied: text and file must exist until run() returns. For a pipe and for a file
   /// opened to append, it writes to the end, whatever `offset` is.
-  batch_written& write(const file& target, std::uint64_t offset, std::string_view text);
+  batch_write& write(const file& target, std::uint64_t offset, std::string_view text);
   /// Opens a file for reading; take() of the result gives it.
-  batch_opened& open_to_read(std::string path);
+  batch_file& open_to_read(std::string path);
   /// Opens a file for writing, which is created with permissions `mode`, less the umask.
-  batch_opened& open_to_write(std::string path, creation existing = creation::replace, unsigned mode = 0666);
+  batch_file& open_to_write(std::string path, creation existing = creation::replace, unsigned mode = 0666);
   /// Gets the status of a link's target, or of the link itself.
   batch_status& status(std::string path, bool follows_links = true);
 
@@ -210,8 +210,8 @@ class batch {
     requires(!std::is_null_pointer_v<std::decay_t<Visit>>)
   void run(Visit&& visit) {
     tarn::detail::runs_before_it_returns<Visit&, batch_content&>();
-    tarn::detail::runs_before_it_returns<Visit&, batch_written&>();
-    tarn::detail::runs_before_it_returns<Visit&, batch_opened&>();
+    tarn::detail::runs_before_it_returns<Visit&, batch_write&>();
+    tarn::detail::runs_before_it_returns<Visit&, batch_file&>();
     tarn::detail::runs_before_it_returns<Visit&, batch_status&>();
     using type = std::remove_reference_t<Visit>;
     run([](batch_result& result, void* function) { show(result, *static_cast<type*>(function)); },
@@ -221,9 +221,9 @@ class batch {
   /// Returns the results of read_file() and read(), in the order in which the operations were added.
   std::deque<batch_content>& contents() noexcept { return contents_; }
   /// Returns the results of write_file() and write(), in the same order.
-  std::deque<batch_written>& written() noexcept { return written_; }
+  std::deque<batch_write>& writes() noexcept { return writes_; }
   /// Returns the results of open_to_read() and open_to_write(), in the same order.
-  std::deque<batch_opened>& opened() noexcept { return opened_; }
+  std::deque<batch_file>& files() noexcept { return files_; }
   /// Returns the results of status(), in the same order.
   std::deque<batch_status>& statuses() noexcept { return statuses_; }
 
@@ -231,7 +231,7 @@ class batch {
   void clear() noexcept;
 
   /// Returns the way that the last run used: ring or plain.
-  batch_way way() const noexcept { return way_; }
+  batch_method method() const noexcept { return method_; }
 
  private:
   using visitor = void (*)(batch_result&, void*);
@@ -247,8 +247,8 @@ class batch {
       case kind::read_file:
       case kind::read: return show_as<batch_content>(result, visit);
       case kind::write_file:
-      case kind::write: return show_as<batch_written>(result, visit);
-      case kind::open: return show_as<batch_opened>(result, visit);
+      case kind::write: return show_as<batch_write>(result, visit);
+      case kind::open: return show_as<batch_file>(result, visit);
       case kind::status: return show_as<batch_status>(result, visit);
     }
   }
@@ -258,10 +258,10 @@ class batch {
   Result& ask(std::deque<Result>& results, kind operation, std::string path);
 
   batch_options options_;
-  batch_way way_ = batch_way::best;
+  batch_method method_ = batch_method::best;
   std::deque<batch_content> contents_;
-  std::deque<batch_written> written_;
-  std::deque<batch_opened> opened_;
+  std::deque<batch_write> writes_;
+  std::deque<batch_file> files_;
   std::deque<batch_status> statuses_;
   std::vector<batch_result*> pending_;  // added and not yet run
 };

@@ -19,7 +19,7 @@ struct journal_options {
   /// was made with. Less than a chunk is an error.
   std::uint64_t bytes = std::uint64_t{64} << 20;
   /// Bytes that a thread reserves at a time; a little more than the longest line. A power of two, at least 1 KiB.
-  std::uint32_t chunk = 64 * 1024;
+  std::uint32_t chunk_bytes = 64 * 1024;
   /// Threads that can be inside append() at the same moment without waiting for each other; rounded down to a power
   /// of two, and to a quarter of the chunks. For signal handlers that interrupt an append there are three times as many
   /// again, but all lanes together are at most half of the chunks.
@@ -27,7 +27,7 @@ struct journal_options {
   unsigned mode = 0644;  ///< mode of a new file, less the umask
   /// Bytes to prefault when the journal is opened, at about 1 ms for each MiB of a new file. Lines beyond them cost
   /// one page fault for each 4 KiB: 50 to 100 ns for a line of 100 bytes.
-  std::uint64_t prepare = std::uint64_t{2} << 20;
+  std::uint64_t prefault_bytes = std::uint64_t{2} << 20;
 };
 
 /// Appends lines to a file that is mapped. A line belongs to the system once append() has returned: it survives
@@ -78,7 +78,7 @@ class journal {
     if (line.is_dropped()) [[unlikely]] {
       return 0;
     }
-    const auto filled = [&]() -> std::size_t {
+    const auto fill_line = [&]() -> std::size_t {
       if constexpr (std::is_invocable_v<Fill&, char*, std::size_t, std::uint64_t>) {
         return fill(line.buffer, line.room, line.tick);
       } else {
@@ -86,10 +86,10 @@ class journal {
       }
     };
     for (;;) {
-      std::size_t size = filled();
+      std::size_t size = fill_line();
       if (size > line.room) {
         line.turn(size);
-        size = filled();
+        size = fill_line();
       }
       const std::uint64_t number = line.commit(size < line.room ? size : line.room);
       if (number != 0) return number;

@@ -40,9 +40,9 @@ class journal_reader {
   const std::vector<journal_line>& lines() const noexcept { return lines_; }
 
   /// Returns the number of torn lines.
-  std::size_t torn() const noexcept { return torn_; }
+  std::size_t torn_lines() const noexcept { return torn_; }
   /// Returns the number of damaged lines.
-  std::size_t damaged() const noexcept { return damaged_; }
+  std::size_t damaged_lines() const noexcept { return damaged_; }
   /// Returns the number of chunks that no longer belong to this journal, and of pieces of chunks after which nothing
   /// can be found.
   std::size_t lost_pieces() const noexcept { return lost_pieces_; }

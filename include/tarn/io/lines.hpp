@@ -99,8 +99,8 @@ class lines {
   explicit lines(mapped_file&&) = delete;
   /// Reads the lines from the reader's position on. Nothing else may use the reader until this object ends. The reader
   /// then stands behind the last line that was returned.
-  explicit lines(reader& source) noexcept : reader_(&source), begin_(source.buffered().data()) {
-    ends_.start(source.buffered());
+  explicit lines(reader& source) noexcept : reader_(&source), begin_(source.buffered_text().data()) {
+    ends_.start(source.buffered_text());
   }
   lines(const lines&) = delete;
   lines& operator=(const lines&) = delete;

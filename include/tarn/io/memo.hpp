@@ -215,10 +215,10 @@ class memo : tarn::detail::memo_in_child {
     std::atomic<bool> was_hit{false};      // set by a hit since the clock's hand passed
     std::size_t clock_index = 0;           // index in the clock
     std::size_t bytes;
-    std::uint64_t good_until_ms = 0;         // 0: forever
-    std::atomic<bool> is_attended{false};    // a thread refreshes it, or checks its file
-    std::atomic<bool> is_outdated{false};    // its file has changed
-    std::unique_ptr<const followed> source;  // null: it follows no file
+    std::uint64_t good_until_ms = 0;            // 0: forever
+    std::atomic<bool> is_being_checked{false};  // a thread refreshes it, or checks its file
+    std::atomic<bool> is_outdated{false};       // its file has changed
+    std::unique_ptr<const followed> source;     // null: it follows no file
 
     node(std::uint64_t hash_, const Key& key_, std::optional<Value> value_)
         : hash(hash_), key(key_), value(std::move(value_)) {}
@@ -346,8 +346,8 @@ class memo : tarn::detail::memo_in_child {
 
   // Checks an entry that is due and not old. The caller is in a read section, so that the entry stays. Returns true if
   // the caller must refresh it.
-  bool attend(node& entry) const noexcept {
-    if (!is_due(entry) || entry.is_attended.exchange(true, std::memory_order_relaxed)) return false;
+  bool needs_refresh(node& entry) const noexcept {
+    if (!is_due(entry) || entry.is_being_checked.exchange(true, std::memory_order_relaxed)) return false;
     if (entry.source != nullptr) {
       if (!entry.source->is_settled || tarn::detail::stamp_of(entry.source->path.c_str()) != entry.source->stamp) {
         entry.is_outdated.store(true, std::memory_order_relaxed);
@@ -356,10 +356,10 @@ class memo : tarn::detail::memo_in_child {
     }
     const std::uint64_t now_ms = options_.now_ms();
     if (entry.good_until_ms != 0 && now_ms + options_.refresh_ms >= entry.good_until_ms) {
-      return true;  // it stays attended: one attempt is enough
+      return true;  // it stays marked: one attempt is enough
     }
     set_due(entry, now_ms);
-    entry.is_attended.store(false, std::memory_order_relaxed);
+    entry.is_being_checked.store(false, std::memory_order_relaxed);
     return false;
   }
 
@@ -396,7 +396,7 @@ class memo : tarn::detail::memo_in_child {
     {
       const tarn::detail::read_section reading(generations_.current());
       if (node* const entry = table_.find(hash, key); entry != nullptr && !is_old(*entry)) {
-        const bool is_refreshed = attend(*entry);
+        const bool is_refreshed = needs_refresh(*entry);
         if (!is_old(*entry)) {
           count_hit(tarn::detail::own_slots->index, *entry);
           if (!is_refreshed) return entry->value;
@@ -531,7 +531,7 @@ class memo : tarn::detail::memo_in_child {
       remember(part, std::move(new_entry), lock);
     }
     lock.unlock();
-    own_flight->land();
+    own_flight->finish();
     if (own_flight->failure) std::rethrow_exception(own_flight->failure);
     return *own_flight->answer;
   }

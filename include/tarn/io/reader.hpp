@@ -17,10 +17,10 @@ namespace tarn::io {
 struct reader_options {
   /// Bytes per system call. 64 KiB is the measured optimum: more is not faster, and less is slower
   /// (docs/design/io.md).
-  std::size_t buffer = 64 * 1024;
+  std::size_t buffer_bytes = 64 * 1024;
   /// The longest record in bytes, if that is more than the buffer. A longer one is an error (EMSGSIZE), so that the
   /// buffer stays bounded.
-  std::size_t longest = std::size_t{1} << 30;
+  std::size_t max_record_bytes = std::size_t{1} << 30;
 };
 
 /// Reads lines, records and blocks. Threads: one at a time; it takes no lock. A view stays valid until the next call
@@ -67,7 +67,7 @@ class reader {
   std::string_view peek(std::size_t bytes);
 
   /// Returns the part of the buffer that was not consumed yet. It makes no system call and copies nothing.
-  std::string_view buffered() const noexcept { return {position_, static_cast<std::size_t>(filled_ - position_)}; }
+  std::string_view buffered_text() const noexcept { return {position_, static_cast<std::size_t>(filled_ - position_)}; }
 
   /// Copies up to `bytes` bytes; fewer only at the end. Large copies bypass the buffer.
   std::size_t read(void* buffer, std::size_t bytes);

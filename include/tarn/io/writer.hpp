@@ -16,7 +16,7 @@ namespace tarn::io {
 
 /// Options of a writer.
 struct writer_options {
-  std::size_t buffer = 64 * 1024;  ///< bytes per system call
+  std::size_t buffer_bytes = 64 * 1024;  ///< bytes per system call
   /// Says what opening does with an existing file.
   creation existing = creation::replace;
   unsigned mode = 0666;  ///< permissions of a new file, before the umask
@@ -86,9 +86,9 @@ class writer {
   std::size_t discard() noexcept;
 
   /// Returns the bytes in the buffer that the system does not have yet.
-  std::size_t buffered() const noexcept { return static_cast<std::size_t>(position_ - first_); }
+  std::size_t buffered_bytes() const noexcept { return static_cast<std::size_t>(position_ - first_); }
   /// Returns the offset that the next byte will have in the file or stream.
-  std::uint64_t offset() const noexcept { return target_.offset() + buffered(); }
+  std::uint64_t offset() const noexcept { return target_.offset() + buffered_bytes(); }
   /// Returns the open file.
   const file& target() const noexcept { return target_; }
 

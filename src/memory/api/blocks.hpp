@@ -65,7 +65,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
       (is_growing ? bytes : before) >= min_bytes_with_room ? self->grown_blocks.find(block) : nullptr;
   if (!is_growing) {
     // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
-    const std::size_t little = source.large() ? pages::unit_bytes : std::max(before / 8, detail::block_alignment);
+    const std::size_t little = source.is_large() ? pages::unit_bytes : std::max(before / 8, detail::block_alignment);
     const bool can_stay =
         before - bytes < little || (bytes <= detail::tabled_bytes && self->serves(bytes, source.index));
     if (filling == nullptr) {
@@ -77,7 +77,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
       return block;
     }
   }
-  if (source.large() && bytes > detail::largest_class_size) {
+  if (source.is_large() && bytes > detail::largest_class_size) {
     heaps::check_strict(*source.owner, block);
     if (const pages::slab* const resized = source.owner->resize_large(source.home, bytes, source.owner == self)) {
       return resized->start;
@@ -86,7 +86,8 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
   void* moved = nullptr;
   if (is_growing && bytes >= min_bytes_with_room) {
     self->growth.note(filling != nullptr ? filling->requested.load(std::memory_order_relaxed) : before, bytes);
-    moved = Moves::allocate(self, std::max(filling != nullptr ? with_room(bytes) : bytes, self->growth.likely(bytes)));
+    moved =
+        Moves::allocate(self, std::max(filling != nullptr ? with_room(bytes) : bytes, self->growth.likely_size(bytes)));
   }
   if (moved == nullptr) moved = Moves::allocate(self, bytes);
   if (moved == nullptr) return is_growing ? nullptr : block;

@@ -28,7 +28,7 @@ constexpr std::size_t default_segment_bytes = 4_MiB;
 /// A heap with initial memory finds room for its records, mostly magazines, without a system call.
 constexpr std::size_t prepared_records = 512_KiB;
 
-heaps::heap* inner(detail::heap_front* front) noexcept { return static_cast<heaps::heap*>(front); }
+heaps::heap* heap_in(detail::heap_front* front) noexcept { return static_cast<heaps::heap*>(front); }
 
 pages::space* make_space(const heap_options& options) noexcept {
   std::size_t segment = options.increment != 0 ? options.increment : default_segment_bytes;
@@ -89,7 +89,7 @@ heap::heap(const heap_options& options) : front_(nullptr) {
 }
 
 heap::~heap() {
-  heaps::heap* const target = inner(front_);
+  heaps::heap* const target = heap_in(front_);
   if (target->space == &heaps::central()) base::fault_not_destroyable(target->name, this);
   if (detail::local_heap == front_) {  // the program ends inside of a scope, for example
     heaps::heap* const thread = threads::own_heap();
@@ -108,7 +108,7 @@ heap::~heap() {
 }
 
 void heap::release() noexcept {
-  heaps::heap* const target = inner(front_);
+  heaps::heap* const target = heap_in(front_);
   if (target->space != &heaps::central()) {
     if (target->policy.is_guarded_object()) threads::check_all(*target, "release");
     target->release();
@@ -117,7 +117,7 @@ void heap::release() noexcept {
 }
 
 std::size_t heap::trim() noexcept {
-  heaps::heap* const target = inner(front_);
+  heaps::heap* const target = heap_in(front_);
   if (target->policy.is_guarded_object()) threads::end_waiting(*target);
   const heaps::owner_scope hold(*target);
   const std::size_t purged = target->reclaim() + target->purge_slabs();
@@ -166,10 +166,10 @@ void heap::do_deallocate(void* block, std::size_t bytes, std::size_t alignment) 
   detail::deallocate(front_, block, detail::quick_class_of(bytes));
 }
 
-heap_statistics heap::statistics() const noexcept { return inner(front_)->statistics(); }
-const char* heap::name() const noexcept { return inner(front_)->name; }
+heap_statistics heap::statistics() const noexcept { return heap_in(front_)->statistics(); }
+const char* heap::name() const noexcept { return heap_in(front_)->name; }
 bool heap::is_valid() const noexcept {
-  heaps::heap* const target = inner(front_);
+  heaps::heap* const target = heap_in(front_);
   return target->is_valid() && target->space->is_valid();
 }
 

@@ -58,11 +58,11 @@ void append_advice(std::string&, const arena_statistics&, report_form) {}
 void append_advice(std::string&, const heap_statistics&, report_form) {}
 
 template <class Statistics, class Fields>
-std::string as_text(std::string_view kind, std::span<const named<Statistics>> list, const Fields& fields) {
+std::string as_text(std::string_view kind, std::span<const named_statistics<Statistics>> list, const Fields& fields) {
   std::string output;
-  for (const named<Statistics>& entry : list) {
+  for (const named_statistics<Statistics>& entry : list) {
     line head;
-    append(output, static_cast<line&>(head.append(kind).append(" \"").escaped(entry.name).append("\"\n")));
+    append(output, static_cast<line&>(head.append(kind).append(" \"").append_escaped(entry.name).append("\"\n")));
     for (const auto& [name, member, field_kind] : fields) {
       line number;
       number.append("  ").append(name).pad_to(24).decimal(entry.numbers.*member, 15).append('\n');
@@ -74,9 +74,9 @@ std::string as_text(std::string_view kind, std::span<const named<Statistics>> li
 }
 
 template <class Statistics, class Fields>
-std::string as_json(std::string_view kind, std::span<const named<Statistics>> list, const Fields& fields) {
+std::string as_json(std::string_view kind, std::span<const named_statistics<Statistics>> list, const Fields& fields) {
   std::string output = "[";
-  for (const named<Statistics>& entry : list) {
+  for (const named_statistics<Statistics>& entry : list) {
     line head;
     head.append(output.size() == 1 ? "" : ",").append("\n{").json_string(kind).append(':');
     append(output, static_cast<line&>(head.json_string(entry.name.substr(0, 64))));
@@ -92,7 +92,8 @@ std::string as_json(std::string_view kind, std::span<const named<Statistics>> li
 }
 
 template <class Statistics, class Fields>
-std::string as_openmetrics(std::string_view kind, std::span<const named<Statistics>> list, const Fields& fields) {
+std::string as_openmetrics(std::string_view kind, std::span<const named_statistics<Statistics>> list,
+                           const Fields& fields) {
   std::string output;
   for (const auto& [name, member, field_kind] : fields) {
     const bool is_counter = field_kind == api::field_kind::count;
@@ -115,8 +116,8 @@ std::string as_openmetrics(std::string_view kind, std::span<const named<Statisti
 }
 
 template <class Statistics, class Fields>
-std::string written(std::string_view kind, std::span<const named<Statistics>> list, const Fields& fields,
-                    report_form form) {
+std::string format_report(std::string_view kind, std::span<const named_statistics<Statistics>> list,
+                          const Fields& fields, report_form form) {
   switch (form) {
     case report_form::json: return as_json(kind, list, fields);
     case report_form::openmetrics: return as_openmetrics(kind, list, fields);
@@ -134,14 +135,14 @@ pool_options advice_for(const pool_statistics& statistics) noexcept {
   return {.first_chunk = largest_peak, .limit = largest_peak + quarter};
 }
 
-std::string report(std::span<const named<heap_statistics>> heaps, report_form form) {
-  return written("heap", heaps, api::heap_fields, form);
+std::string report(std::span<const named_statistics<heap_statistics>> heaps, report_form form) {
+  return format_report("heap", heaps, api::heap_fields, form);
 }
-std::string report(std::span<const named<pool_statistics>> pools, report_form form) {
-  return written("pool", pools, pool_fields, form);
+std::string report(std::span<const named_statistics<pool_statistics>> pools, report_form form) {
+  return format_report("pool", pools, pool_fields, form);
 }
-std::string report(std::span<const named<arena_statistics>> arenas, report_form form) {
-  return written("arena", arenas, arena_fields, form);
+std::string report(std::span<const named_statistics<arena_statistics>> arenas, report_form form) {
+  return format_report("arena", arenas, arena_fields, form);
 }
 
 }  // namespace tarn

@@ -55,9 +55,9 @@ process_statistics process_now() noexcept {
   const auto counts = heaps::registry::count();
   now.heaps = counts.heaps;
   now.threads_started = counts.started;
-  now.abandoned = counts.abandoned;
-  now.adopted = counts.adopted;
-  const platform::purge_counts purged = platform::purged();
+  now.abandoned_heaps = counts.abandoned;
+  now.adopted_heaps = counts.adopted;
+  const platform::purge_counts purged = platform::purge_totals();
   now.purges = purged.runs;
   now.purged_bytes = purged.bytes;
   now.footprint_bytes = now.sums.footprint_bytes;

@@ -45,8 +45,8 @@ struct process_field {
 inline constexpr process_field process_fields[] = {
     {"heaps", &process_statistics::heaps, field_kind::level},
     {"threads_started", &process_statistics::threads_started},
-    {"abandoned", &process_statistics::abandoned},
-    {"adopted", &process_statistics::adopted},
+    {"abandoned_heaps", &process_statistics::abandoned_heaps},
+    {"adopted_heaps", &process_statistics::adopted_heaps},
     {"purges", &process_statistics::purges},
     {"purged_bytes", &process_statistics::purged_bytes},
     {"footprint_bytes", &process_statistics::footprint_bytes, field_kind::level},

@@ -44,7 +44,7 @@ int moved_up(int descriptor) noexcept {
 
 void report_unusable(const char* file, int error) noexcept {
   base::text_buffer<512> line;
-  line.append("tarn: cannot open stats_file ").escaped(file, 256);
+  line.append("tarn: cannot open stats_file ").append_escaped(file, 256);
   if (const char* const reason = ::strerrordesc_np(error)) line.append(": ").append(reason);
   line.append("; standard error is used\n");
   line.write_to(STDERR_FILENO);

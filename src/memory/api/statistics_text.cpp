@@ -19,7 +19,7 @@ struct shown_heaps {
   }
 };
 
-std::string_view clipped(std::string_view name) noexcept {
+std::string_view clip(std::string_view name) noexcept {
   return name.size() > max_name_bytes ? std::string_view(name.data(), max_name_bytes) : name;
 }
 
@@ -48,7 +48,7 @@ void append_titles(base::text& report) noexcept {
 }
 
 void append_row(base::text& report, std::string_view name, std::uint64_t thread, const heap_statistics& heap) noexcept {
-  report.escaped(name, name_width - 3).pad_to(name_width);
+  report.append_escaped(name, name_width - 3).pad_to(name_width);
   const std::uint64_t cells[] = {
       thread,
       heap.allocated_blocks,
@@ -111,7 +111,7 @@ void append_table(base::text& report, const report_subject& subject, const proce
                   std::span<const heap_row> heaps, const advice& next) noexcept {
   const shown_heaps table(process.heaps, heaps);
   report.append("tarn: statistics of process ").decimal(subject.process).append(" (");
-  report.escaped(subject.program, max_name_bytes).append(")\n");
+  report.append_escaped(subject.program, max_name_bytes).append(")\n");
   append_titles(report);
   for (const heap_row& row : table.rows) {
     append_row(report, row.name.empty() ? std::string_view("-") : row.name, row.thread, row.statistics);
@@ -122,9 +122,9 @@ void append_table(base::text& report, const report_subject& subject, const proce
   report.decimal(process.peak_footprint_bytes).append(" bytes\n");
   report.append("heaps: ").decimal(process.heaps).append(" now, for ").decimal(process.threads_started);
   report.append(process.threads_started == 1 ? " thread started; " : " threads started; ")
-      .decimal(process.abandoned)
+      .decimal(process.abandoned_heaps)
       .append(" abandoned, ");
-  report.decimal(process.adopted).append(" adopted\n");
+  report.decimal(process.adopted_heaps).append(" adopted\n");
   report.append("purges: ").decimal(process.purges).append(", ").decimal(process.purged_bytes).append(" bytes\n");
   report.append("system calls: ").decimal(process.system_calls.sum()).append(" (");
   bool is_first = true;
@@ -140,14 +140,14 @@ void append_table(base::text& report, const report_subject& subject, const proce
 void append_json(base::text& report, const report_subject& subject, const process_statistics& process,
                  std::span<const heap_row> heaps, const advice& next) noexcept {
   const shown_heaps table(process.heaps, heaps);
-  report.append("{\"program\":").json_string(clipped(subject.program));
+  report.append("{\"program\":").json_string(clip(subject.program));
   report.append(",\"process\":").decimal(subject.process);
   report.append(",\"heap_rows\":[");
   bool is_first = true;
   for (const heap_row& row : table.rows) {
     if (!is_first) report.append(',');
     is_first = false;
-    report.append("{\"name\":").json_string(clipped(row.name)).append(",\"thread\":").decimal(row.thread).append(',');
+    report.append("{\"name\":").json_string(clip(row.name)).append(",\"thread\":").decimal(row.thread).append(',');
     append_json_heap(report, row.statistics);
     report.append('}');
   }

@@ -52,7 +52,9 @@ class hardened_block {
 
   static constexpr std::size_t unknown = ~std::size_t{0};
   /// Returns the requested size of a block in use; unknown: the tail is damaged, or the block is free.
-  [[gnu::always_inline]] std::size_t requested() const noexcept { return size_in(get(room()) ^ canary_of(start_)); }
+  [[gnu::always_inline]] std::size_t requested_bytes() const noexcept {
+    return size_in(get(room()) ^ canary_of(start_));
+  }
   /// Returns whether the tail is that of a free block.
   bool has_free_tail() const noexcept { return size_in(get(room()) ^ canary_of(start_) ^ free_bit) != unknown; }
   /// Returns the requested size of a block in use or free; unknown: the tail is damaged.

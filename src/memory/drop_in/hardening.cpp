@@ -50,7 +50,7 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
 [[gnu::cold, gnu::noinline, noreturn]] void fault_changed(void* block) noexcept {
   const hardened_block shape(block, class_at(block));
   // Two threads freed the block: one of them has not sent it yet, or the block is in use again.
-  if (heaps::is_marked_remotely(block) || shape.requested() != hardened_block::unknown) {
+  if (heaps::is_marked_remotely(block) || shape.requested_bytes() != hardened_block::unknown) {
     fault_freed_twice("free", block);
   }
   base::fault_use_after_free(record_of(block, shape), shape.first_changed());
@@ -93,7 +93,7 @@ size_class class_at(const void* block) noexcept { return heaps::class_in(detail:
 // Returns the requested size of a small block that is not marked. A block that is not in use is a fault.
 [[gnu::always_inline]] inline std::size_t check_live(const char* entry, void* block, size_class index) noexcept {
   const hardened_block shape(block, index);
-  const std::size_t requested = shape.requested();
+  const std::size_t requested = shape.requested_bytes();
   if (requested == hardened_block::unknown || shape.is_overrun(requested)) [[unlikely]] {
     fault_overrun(entry, block);
   }
@@ -130,12 +130,12 @@ heap* ready_heap() noexcept {
 // -------------------------------------------------------------- quarantine
 
 /// Keeps visitors out while the owner uses its magazines and its quarantine.
-class [[nodiscard]] using_arrays {
+class [[nodiscard]] array_scope {
  public:
-  [[gnu::always_inline]] explicit using_arrays(heap& self) noexcept : visits_(self.visits) { visits_.enter(); }
-  [[gnu::always_inline]] ~using_arrays() { visits_.leave(); }
-  using_arrays(const using_arrays&) = delete;
-  using_arrays& operator=(const using_arrays&) = delete;
+  [[gnu::always_inline]] explicit array_scope(heap& self) noexcept : visits_(self.visits) { visits_.enter(); }
+  [[gnu::always_inline]] ~array_scope() { visits_.leave(); }
+  array_scope(const array_scope&) = delete;
+  array_scope& operator=(const array_scope&) = delete;
 
  private:
   heaps::owner_lock& visits_;
@@ -156,7 +156,7 @@ class [[nodiscard]] using_arrays {
 [[gnu::always_inline]] inline void retire(heap& self, void* block, size_class index, const void* site) noexcept {
   void* released = nullptr;
   {
-    const using_arrays use(self);
+    const array_scope use(self);
     released = delay(self, block, index, site);
     if (released == nullptr) [[unlikely]] {
       return;
@@ -171,7 +171,7 @@ class [[nodiscard]] using_arrays {
 }
 
 void* delay_unusual(heap& self, void* block, size_class index, const void* site) noexcept {
-  const using_arrays use(self);
+  const array_scope use(self);
   return delay(self, block, index, site);
 }
 
@@ -191,7 +191,7 @@ constexpr std::uint32_t shuffled_blocks = 8;
 
 // Brings the blocks of a magazine that was just filled into a random order, within groups. Returns how many there are.
 std::uint32_t shuffle(heap& self, size_class index) noexcept {
-  const using_arrays use(self);
+  const array_scope use(self);
   const heaps::class_state& filled = self.classes[index];
   if (filled.front == nullptr) {  // a decay or a visitor has taken the rest away
     return 0;
@@ -212,7 +212,7 @@ std::uint32_t shuffle(heap& self, size_class index) noexcept {
 
 // ---------------------------------------------------------------- allocate
 
-[[gnu::always_inline]] inline void* finished(void* block, size_class index, std::size_t bytes) noexcept {
+[[gnu::always_inline]] inline void* finish_block(void* block, size_class index, std::size_t bytes) noexcept {
   const hardened_block shape(block, index);
   if (!shape.is_wiped()) [[unlikely]] {
     fault_changed(block);
@@ -222,7 +222,7 @@ std::uint32_t shuffle(heap& self, size_class index) noexcept {
   return block;
 }
 
-void* no_memory() noexcept {
+void* fail_no_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
@@ -238,22 +238,22 @@ bool has_empty_magazine(const heap& self, size_class index) noexcept {
     if (void* const block = guard::samples::allocate(bytes, alignment, site)) return block;
   }
   heap* const self = ready_heap();
-  if (self == nullptr) return no_memory();
+  if (self == nullptr) return fail_no_memory();
   const bool is_refilled = has_empty_magazine(*self, index);
   void* const block = detail::allocate_slow(self, index);
-  if (block == nullptr) return no_memory();
+  if (block == nullptr) return fail_no_memory();
   guard::samples::count(1 + (is_refilled ? shuffle(*self, index) : 0));
-  return finished(block, index, bytes);
+  return finish_block(block, index, bytes);
 }
 
 [[gnu::noinline]] void* allocate_large(std::size_t bytes, std::size_t alignment) noexcept {
   heap* const self = ready_heap();
-  if (self == nullptr || bytes > api::largest_request || alignment > api::largest_request) return no_memory();
+  if (self == nullptr || bytes > api::largest_request || alignment > api::largest_request) return fail_no_memory();
   if (alignment <= detail::block_alignment && is_usual(self)) {
     if (void* const cached = self->take_cached_large(bytes)) return cached;
   }
   void* const block = detail::allocate_large(self, bytes, alignment, nullptr);
-  return block == nullptr ? no_memory() : block;
+  return block == nullptr ? fail_no_memory() : block;
 }
 
 constexpr std::size_t min_room = min_block_bytes - tail_bytes;
@@ -290,7 +290,7 @@ namespace {
 
 // Takes a block out of a magazine of the usual heap; null if it is empty.
 [[gnu::always_inline]] inline void* take_usual(heap& self, size_class index) noexcept {
-  const using_arrays use(self);
+  const array_scope use(self);
   void**& top = self.classes[index].closed_top;
   void* const block = top[-1];
   if (block != nullptr) [[likely]] {
@@ -310,7 +310,7 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
   heap* const self = usual_heap;
   if (self == front) [[likely]] {
     if (void* const block = take_usual(*self, index)) [[likely]] {
-      return finished(block, index, bytes);
+      return finish_block(block, index, bytes);
     }
   }
   return allocate_slow(index, bytes, alignment, site);
@@ -318,14 +318,14 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
 
 void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept {
   std::size_t bytes;
-  if (__builtin_mul_overflow(count, element_bytes, &bytes)) return no_memory();
+  if (__builtin_mul_overflow(count, element_bytes, &bytes)) return fail_no_memory();
   if (class_for(bytes, detail::block_alignment) == detail::class_count) {
     heap* const self = ready_heap();
-    if (self == nullptr || bytes > api::largest_request) return no_memory();
+    if (self == nullptr || bytes > api::largest_request) return fail_no_memory();
     // Without the tail, the smallest of these requests would not be a large block.
     const std::size_t block_bytes = bytes > detail::largest_class_size ? bytes : detail::largest_class_size + 1;
     void* const block = api::allocate_zeroed(self, 1, block_bytes);
-    return block == nullptr ? no_memory() : block;
+    return block == nullptr ? fail_no_memory() : block;
   }
   void* const block = allocate(bytes, detail::block_alignment, site);
   if (block != nullptr && bytes > max_zeroed_bytes) {
@@ -457,7 +457,7 @@ std::size_t usable_bytes(const char* entry, const void* block) noexcept {
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);
   if (key != 0 && heaps::class_in(key) < detail::class_count) fault_if_misaligned(entry, block, heaps::class_in(key));
   const heaps::found_block target = heaps::find_block(entry, block);
-  if (target.large()) return target.bytes;
+  if (target.is_large()) return target.bytes;
   fault_if_free(entry, const_cast<void*>(block));
   return check_live(entry, const_cast<void*>(block), target.index);
 }
@@ -471,7 +471,7 @@ namespace {
   if (guard::current_mode.load(std::memory_order_relaxed) != guard::mode::hardened) return;
   const auto* const self = static_cast<const heap*>(detail::local_heap);
   if (detail::local_heap == &heaps::no_heap || self->block_quarantine == nullptr) return;
-  const using_arrays use(const_cast<heap&>(*self));
+  const array_scope use(const_cast<heap&>(*self));
   for (size_class index = 0; index < detail::class_count; ++index) {
     self->block_quarantine->empty(index, [index](void* block) {
       if (!hardened_block(block, index).is_wiped()) fault_changed(block);

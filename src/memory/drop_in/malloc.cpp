@@ -24,7 +24,7 @@ namespace {
 using namespace tarn;
 using detail::size_class;
 
-void* no_memory() noexcept {
+void* fail_no_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
@@ -35,15 +35,15 @@ void* no_memory() noexcept {
 // Turns a block of the heaps into one that malloc returns. In slabs of several units, free accepts an address in the
 // middle of a block if a block could start at its offset in the unit (see pages::may_start_at). The mistake is reported
 // here, before such an address is handed out again.
-[[gnu::always_inline]] inline void* checked_wide(void* block, size_class index) noexcept {
+[[gnu::always_inline]] inline void* mark_used_wide(void* block, size_class index) noexcept {
   if (!pages::page_map::home_of(block)->starts_block(block, index)) [[unlikely]] {
     return report_middle(block);
   }
   heaps::mark_of(block) = 0;
   return block;
 }
-[[gnu::always_inline]] inline void* checked(void* block, size_class index) noexcept {
-  if (index - pages::first_wide < detail::class_count - pages::first_wide) return checked_wide(block, index);
+[[gnu::always_inline]] inline void* mark_used(void* block, size_class index) noexcept {
+  if (index - pages::first_wide < detail::class_count - pages::first_wide) return mark_used_wide(block, index);
   heaps::mark_of(block) = 0;
   return block;
 }
@@ -70,20 +70,20 @@ bool is_wide(std::size_t bytes) noexcept {
 size_class wide_class_of(std::size_t bytes) noexcept {
   return wide_classes.classes[(bytes - 1) / wide_class_table::step_bytes];
 }
-[[gnu::always_inline]] inline void* finished(void* block, size_class index) noexcept {
-  return block == nullptr ? no_memory() : checked(block, index);
+[[gnu::always_inline]] inline void* finish_block(void* block, size_class index) noexcept {
+  return block == nullptr ? fail_no_memory() : mark_used(block, index);
 }
-void* finished(void* block) noexcept { return finished(block, heaps::class_in(detail::key_of(block))); }
+void* finish_block(void* block) noexcept { return finish_block(block, heaps::class_in(detail::key_of(block))); }
 // This is not inline, so that its caller needs no stack frame.
-[[gnu::cold, gnu::noinline]] void* not_an_alignment() noexcept {
+[[gnu::cold, gnu::noinline]] void* fail_bad_alignment() noexcept {
   errno = EINVAL;
   return nullptr;
 }
 
-void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_memory(); }
+void* set_errno_if_null(void* block) noexcept { return block != nullptr ? block : fail_no_memory(); }
 
 // Returns a block for a class whose magazine is empty, and sets `index` to the class that it has.
-void* refilled(size_class& index) noexcept {
+void* take_refilling(size_class& index) noexcept {
   heaps::heap* const self = threads::ready(detail::local_heap);
   if (self == nullptr) return nullptr;
   index = self->class_to_fill(index);
@@ -103,17 +103,17 @@ struct moves {
     size_class index = detail::class_count;
     if (bytes <= detail::largest_class_size) {
       index = detail::class_of(bytes);
-      block = refilled(index);
+      block = take_refilling(index);
     } else {
       block = detail::allocate_any(front, bytes, detail::block_alignment);
     }
-    return block == nullptr ? nullptr : checked(block, index);
+    return block == nullptr ? nullptr : mark_used(block, index);
   }
   static void give_back(detail::heap_front*, void* block) noexcept { drop_in::deallocate(block); }
 };
 
 // Returns how many blocks the refill of a class has brought.
-std::uint32_t blocks_taken(size_class index) noexcept {
+std::uint32_t count_refilled(size_class index) noexcept {
   const auto* const caller = static_cast<const heaps::heap*>(detail::local_heap);
   if (detail::local_heap == &heaps::no_heap || caller->policy.is_closed() || caller->classes[index].front == nullptr)
     return 1;
@@ -126,9 +126,9 @@ std::uint32_t blocks_taken(size_class index) noexcept {
   if (guard::samples::is_due()) [[unlikely]] {
     if (void* const block = guard::samples::allocate(bytes, alignment, site)) return block;
   }
-  void* const block = refilled(index);
-  guard::samples::count(blocks_taken(index));
-  return finished(block, index);
+  void* const block = take_refilling(index);
+  guard::samples::count(count_refilled(index));
+  return finish_block(block, index);
 }
 
 [[gnu::always_inline]] inline void* allocate_class(size_class index, std::size_t bytes, std::size_t alignment,
@@ -137,12 +137,12 @@ std::uint32_t blocks_taken(size_class index) noexcept {
   if (block == nullptr) [[unlikely]] {
     return allocate_refilling(index, bytes, alignment, site);
   }
-  return checked(block, index);
+  return mark_used(block, index);
 }
 
 [[gnu::noinline]] void* allocate_unclassed(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > api::largest_request || alignment > api::largest_request) return no_memory();
-  return finished(detail::allocate_any(detail::local_heap, bytes, alignment));
+  if (bytes > api::largest_request || alignment > api::largest_request) return fail_no_memory();
+  return finish_block(detail::allocate_any(detail::local_heap, bytes, alignment));
 }
 
 [[gnu::always_inline]] inline void* allocate_aligned_plain(std::size_t bytes, std::size_t alignment,
@@ -162,7 +162,7 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
     guard::find_mode();
     return drop_in::allocate_aligned_slow(bytes, alignment, site);
   }
-  return guard::is_enabled() ? or_no_memory(guard::allocate(bytes, alignment, site))
+  return guard::is_enabled() ? set_errno_if_null(guard::allocate(bytes, alignment, site))
                              : allocate_aligned_plain(bytes, alignment, site);
 }
 
@@ -180,7 +180,7 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
 // This is not inline: the functions that it calls need a stack frame, and the exported function should need none.
 [[gnu::noinline]] void* make_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept {
   if (guard::is_enabled()) [[unlikely]] {
-    return or_no_memory(guard::allocate_zeroed(count, element_bytes, site));
+    return set_errno_if_null(guard::allocate_zeroed(count, element_bytes, site));
   }
   if (is_hardened()) [[unlikely]] {
     return hardening::allocate_zeroed(count, element_bytes, site);
@@ -190,29 +190,29 @@ bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_
     void* const block = allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
-  return finished(api::allocate_zeroed(detail::local_heap, count, element_bytes));
+  return finish_block(api::allocate_zeroed(detail::local_heap, count, element_bytes));
 }
 
-[[noreturn]] void freed_twice(const char* entry, const void* block) noexcept {
+[[noreturn]] void report_double_free(const char* entry, const void* block) noexcept {
   base::fault_double_free(entry, block, pages::page_map::slab_of(block)->bytes);
 }
 
 // Resizes a sampled block. It always moves the block, so that a use of the old address is found.
 [[gnu::noinline]] void* resize_sampled(void* block, std::size_t bytes, const void* site) noexcept {
   const std::size_t before = guard::samples::usable_bytes("realloc", block);
-  void* const moved = drop_in::allocate_slow(bytes, site);
-  if (moved != nullptr) {
+  void* const new_block = drop_in::allocate_slow(bytes, site);
+  if (new_block != nullptr) {
     // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) null is no sampled block
-    std::memcpy(moved, block, bytes < before ? bytes : before);
+    std::memcpy(new_block, block, bytes < before ? bytes : before);
     guard::samples::deallocate("realloc", block, site);
   }
-  return moved;
+  return new_block;
 }
 
 void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   const bool is_freed = bytes == 0 && block != nullptr;  // as in glibc, where the null result is then no failure
   if (guard::is_enabled()) [[unlikely]] {
-    if (!is_freed) return or_no_memory(guard::reallocate(block, bytes, site));
+    if (!is_freed) return set_errno_if_null(guard::reallocate(block, bytes, site));
     guard::deallocate("free", block, guard::no_stated_size, site);
     return nullptr;
   }
@@ -226,12 +226,12 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
       return resize_sampled(block, bytes, site);
     }
   } else if (heaps::class_in(key) < detail::class_count && !is_hardened() && heaps::is_marked(block)) [[unlikely]] {
-    freed_twice("realloc", block);
+    report_double_free("realloc", block);
   }
   if (is_hardened()) [[unlikely]] {
-    return or_no_memory(hardening::reallocate(block, bytes, site));
+    return set_errno_if_null(hardening::reallocate(block, bytes, site));
   }
-  return or_no_memory(api::resize<moves>(detail::local_heap, block, key, bytes));
+  return set_errno_if_null(api::resize<moves>(detail::local_heap, block, key, bytes));
 }
 
 // This is not inline, so that smaller sizes save fewer registers.
@@ -239,8 +239,8 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   if (void* const cached = threads::take_cached_large(detail::local_heap, bytes)) [[likely]] {
     return cached;
   }
-  if (bytes > api::largest_request) return no_memory();
-  return finished(detail::allocate_any(detail::local_heap, bytes, detail::block_alignment), detail::class_count);
+  if (bytes > api::largest_request) return fail_no_memory();
+  return finish_block(detail::allocate_any(detail::local_heap, bytes, detail::block_alignment), detail::class_count);
 }
 
 // Serves malloc when no magazine has a block. All its calls are tail calls, so that it needs no stack frame.
@@ -264,7 +264,7 @@ void* allocate_slow(std::size_t bytes, const void* site) noexcept {
   if (is_wide(bytes)) [[likely]] {
     const size_class index = wide_class_of(bytes);
     if (void* const block = detail::pop_watched(detail::top_in(detail::local_heap, index))) [[likely]] {
-      return checked_wide(block, index);
+      return mark_used_wide(block, index);
     }
   }
   return allocate_missed(bytes, site);
@@ -305,7 +305,7 @@ void deallocate_again(void* block, std::size_t stated_bytes, const void* site) n
     return guard::deallocate("free", block, stated_bytes, site);  // the guard reports more
   }
   if (is_hardened()) hardening::fault_freed_twice("free", block);
-  freed_twice("free", block);
+  report_double_free("free", block);
 }
 
 }  // namespace tarn::drop_in
@@ -345,7 +345,7 @@ TARN_EXPORT_FAST void* realloc(void* block, std::size_t bytes) noexcept {
 
 TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t element_bytes) noexcept {
   std::size_t bytes;
-  if (__builtin_mul_overflow(count, element_bytes, &bytes)) return no_memory();
+  if (__builtin_mul_overflow(count, element_bytes, &bytes)) return fail_no_memory();
   return resize(block, bytes, __builtin_return_address(0));
 }
 
@@ -361,14 +361,14 @@ TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t
 
 // Refuses an alignment that is no power of two, as C17 (7.22.3.1) and glibc since 2.38 do. Older glibc rounds it up.
 TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  if (!base::is_power_of_two(alignment)) return not_an_alignment();
+  if (!base::is_power_of_two(alignment)) return fail_bad_alignment();
   return drop_in::allocate_aligned(bytes, alignment, drop_in::allocate_aligned_slow);
 }
 
 // Rounds an alignment that is no power of two up to the next one, as glibc does.
 TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
   constexpr std::size_t largest_alignment = SIZE_MAX / 2 + 1;
-  if (alignment > largest_alignment) return not_an_alignment();
+  if (alignment > largest_alignment) return fail_bad_alignment();
   return drop_in::allocate_aligned(bytes, std::bit_ceil(alignment), drop_in::allocate_aligned_slow);
 }
 
@@ -378,7 +378,7 @@ TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
 
 TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   const std::size_t page = platform::page_bytes();
-  if (bytes > api::largest_request - page) return no_memory();
+  if (bytes > api::largest_request - page) return fail_no_memory();
   return drop_in::allocate_aligned(bytes == 0 ? page : base::align_up(bytes, page), page,
                                    drop_in::allocate_aligned_slow);
 }

@@ -40,7 +40,7 @@ template <class Allocate>
 }
 
 template <bool MayThrow, class Allocate>
-[[gnu::cold]] void* settle(std::size_t bytes, Allocate allocate) noexcept(!MayThrow) {
+[[gnu::cold]] void* retry_or_fail(std::size_t bytes, Allocate allocate) noexcept(!MayThrow) {
   if constexpr (MayThrow) {
     return retry(bytes, true, allocate);
   } else {
@@ -57,7 +57,7 @@ template <bool MayThrow>
 [[gnu::noinline]] void* make_slow(std::size_t bytes, const void* site) noexcept(!MayThrow) {
   void* const block = drop_in::allocate_slow(bytes, site);
   if (block == nullptr) [[unlikely]] {
-    return settle<MayThrow>(bytes, [=] { return drop_in::allocate_slow(bytes, site); });
+    return retry_or_fail<MayThrow>(bytes, [=] { return drop_in::allocate_slow(bytes, site); });
   }
   return block;
 }
@@ -67,7 +67,7 @@ template <bool MayThrow>
                                           const void* site) noexcept(!MayThrow) {
   void* const block = drop_in::allocate_aligned_slow(bytes, alignment, site);
   if (block == nullptr) [[unlikely]] {
-    return settle<MayThrow>(bytes, [=] { return drop_in::allocate_aligned_slow(bytes, alignment, site); });
+    return retry_or_fail<MayThrow>(bytes, [=] { return drop_in::allocate_aligned_slow(bytes, alignment, site); });
   }
   return block;
 }

@@ -166,7 +166,7 @@ char* first_changed(const freed_block& freed) noexcept {
   char* const state = reinterpret_cast<char*>(block.state());
   if (char* const changed = canary::first_changed(block.gap(), state); changed != state) return changed;
   if (*block.state() != block.word_for(block_state::freed)) return state;
-  char* const filled_end = block.user + block.filled();
+  char* const filled_end = block.user + block.filled_bytes();
   if (char* const changed = canary::first_other(block.user, filled_end, freed_byte); changed != filled_end) {
     return changed;
   }
@@ -275,7 +275,7 @@ void* make(std::size_t bytes, std::size_t alignment, const void* site, contents 
   canary::fill(block.gap(), reinterpret_cast<char*>(block.state()));
   canary::fill(block.slack(), block.slack_end());
   if (initial == contents::pattern) {
-    std::memset(block.user, fresh_byte, block.filled());
+    std::memset(block.user, fresh_byte, block.filled_bytes());
   } else if (!memory.is_zeroed) {
     std::memset(block.user, 0, bytes);
   }
@@ -288,7 +288,7 @@ void* make(std::size_t bytes, std::size_t alignment, const void* site, contents 
 void retire(const guarded& block, const void* site) noexcept {
   block.head->freed_at = site;
   block.head->freed_by = thread_of(*this_heap());
-  std::memset(block.user, freed_byte, block.filled());
+  std::memset(block.user, freed_byte, block.filled_bytes());
   memcheck::freed(block.user);
   // release: a thread that finds the block freed also finds by whom.
   __atomic_store_n(block.state(), block.word_for(block_state::freed), __ATOMIC_RELEASE);

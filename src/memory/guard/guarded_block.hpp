@@ -88,7 +88,7 @@ struct guarded {
     const char* const first = slack();
     return static_cast<std::size_t>(end - first) < max_slack ? end : slack() + max_slack;
   }
-  std::size_t filled() const noexcept { return bytes() < max_filled_bytes ? bytes() : max_filled_bytes; }
+  std::size_t filled_bytes() const noexcept { return bytes() < max_filled_bytes ? bytes() : max_filled_bytes; }
 
   std::uint64_t sum() const noexcept {
     return canary::sum(start(), head->bytes_and_shift, reinterpret_cast<std::uintptr_t>(head->allocated_at),

@@ -19,7 +19,7 @@ constexpr std::size_t min_purged = 128_KiB / sizeof(magazine);
 /// More free arrays than this are an excess.
 constexpr std::size_t max_kept = 4_MiB / sizeof(magazine);
 
-array_list merged(array_list left, array_list right) noexcept {
+array_list merge_lists(array_list left, array_list right) noexcept {
   array_list result;
   while (left.first != nullptr && right.first != nullptr) {
     result.push_back(left.first < right.first ? left.pop_front() : right.pop_front());
@@ -31,20 +31,20 @@ array_list merged(array_list left, array_list right) noexcept {
 }
 
 // Sorts by address: bin n holds nothing or a sorted list of 2^n arrays.
-array_list sorted(array_list unsorted) noexcept {
+array_list sort_list(array_list unsorted) noexcept {
   array_list bins[40];
   while (unsorted.first != nullptr) {
     array_list carried;
     carried.push_back(unsorted.pop_front());
     std::size_t bin = 0;
     for (; bins[bin].first != nullptr; ++bin) {
-      carried = merged(bins[bin], carried);
+      carried = merge_lists(bins[bin], carried);
       bins[bin] = {};
     }
     bins[bin] = carried;
   }
   array_list result;
-  for (const array_list& bin : bins) result = merged(result, bin);
+  for (const array_list& bin : bins) result = merge_lists(result, bin);
   return result;
 }
 
@@ -144,7 +144,7 @@ std::size_t array_pool::purge(bool must_empty) noexcept {
     candidates = free_;
     free_ = {};
   }
-  candidates = sorted(candidates);
+  candidates = sort_list(candidates);
   array_list remaining;
   while (candidates.count > unneeded_count) remaining.push_back(candidates.pop_front());
   const std::size_t kept_count = remaining.count;

@@ -59,7 +59,7 @@ class growth_history {
 
   /// Of the last blocks that grew to about `bytes`, at least seven eighths grew further, to the power of two that this
   /// returns. Returns 0 if there is none, or if these blocks are too few for a prediction.
-  std::size_t likely(std::size_t bytes) const noexcept {
+  std::size_t likely_size(std::size_t bytes) const noexcept {
     const std::size_t first = bracket_of(bytes);
     const unsigned grown = count(first);
     std::size_t bracket = first;

@@ -18,7 +18,7 @@ struct found_block {
   size_class index;   ///< class_count: a large block
   std::size_t bytes;  ///< usable
 
-  bool large() const noexcept { return index == detail::class_count; }
+  bool is_large() const noexcept { return index == detail::class_count; }
 };
 
 /// Returns the block that starts at `address`. If none starts there, it reports a fault in the name of `entry`: the

@@ -145,5 +145,5 @@ void registry::renumber_objects(std::uint32_t old_thread, std::uint32_t new_thre
 }  // namespace tarn::heaps
 
 // For other processes, which read it. Nothing in the program refers to it, so it is marked as used.
-extern "C"
-    [[gnu::used]] constinit const tarn::heaps::watch_root tarn_watch_root = {.heaps = tarn::heaps::registry::watched()};
+extern "C" [[gnu::used]] constinit const tarn::heaps::watch_root tarn_watch_root = {
+    .heaps = tarn::heaps::registry::heap_list()};

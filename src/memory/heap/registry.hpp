@@ -52,7 +52,7 @@ class registry {
   static void renumber_objects(std::uint32_t old_thread, std::uint32_t new_thread) noexcept;
 
   /// Returns the list head that tarn_watch_root points to.
-  static constexpr const std::atomic<heap*>* watched() noexcept { return &heaps_; }
+  static constexpr const std::atomic<heap*>* heap_list() noexcept { return &heaps_; }
 
   /// Returns the lock, which is held around a fork.
   static platform::mutex& lock() noexcept { return mutex_; }

@@ -152,7 +152,8 @@ std::size_t heap::hand_over_groups(void** blocks, std::size_t count) noexcept {
 size_class heap::check_received(void* block, std::uintptr_t key) noexcept {
   // A second free may have ended the block. Then no block starts here any more, which find_block reports, or a large
   // one.
-  if (const found_block now = find_block("free", block); now.large()) base::fault_double_free("free", block, now.bytes);
+  if (const found_block now = find_block("free", block); now.is_large())
+    base::fault_double_free("free", block, now.bytes);
   if (owner_in(key) == this) return class_in(key);
   owner_in(key)->receive(block_finder{}.find(block));
   return detail::class_count;

@@ -17,7 +17,7 @@ class memory_policy {
   void note_dirty() noexcept { is_pending_.store(true, std::memory_order_relaxed); }
 
   /// Returns true if free memory may be old enough to purge. Any thread may call it; cost: one or two loads.
-  bool due(std::uint64_t now_ms) const noexcept {
+  bool is_due(std::uint64_t now_ms) const noexcept {
     return is_pending_.load(std::memory_order_relaxed) && now_ms >= next_ms_.load(std::memory_order_relaxed);
   }
   /// Notes that one generation of free memory has gone back. The next one, if `is_any_left`, is

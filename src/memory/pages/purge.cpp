@@ -125,7 +125,7 @@ bool space::may_purge_later() noexcept {
 }
 
 bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
-  if (!policy_.due(now_ms)) return false;
+  if (!policy_.is_due(now_ms)) return false;
   if (!mutex_.try_lock()) {
     return false;  // the thread that holds the lock will come here again
   }

@@ -57,7 +57,7 @@ void poison(char* begin, char* end) noexcept { detail::mark_free(begin, static_c
 arena_limit_reached::arena_limit_reached(const char* name, std::size_t requested_bytes, std::size_t held_bytes,
                                          std::size_t limit) noexcept {
   base::text message(text_, sizeof text_ - 1);
-  message.append("tarn: arena \"").escaped(name).append("\": limit reached: ").decimal(requested_bytes);
+  message.append("tarn: arena \"").append_escaped(name).append("\": limit reached: ").decimal(requested_bytes);
   message.append(" bytes requested, ").decimal(held_bytes).append(" of ").decimal(limit);
   message.append(" in chunks; raise arena_options::limit");
   text_[message.view().size()] = '\0';
@@ -190,7 +190,8 @@ void arena::give_spare() noexcept {
 }
 
 void arena::add_spare(chunk* old) noexcept {
-  if (options_.keep != 0 && (old->bytes > options_.keep || spare_bytes_ > options_.keep - old->bytes)) {
+  if (options_.spare_limit != 0 &&
+      (old->bytes > options_.spare_limit || spare_bytes_ > options_.spare_limit - old->bytes)) {
     give_upstream(old);
     return;
   }
@@ -273,7 +274,8 @@ void arena::reset() noexcept {
     // Most requests leave one chunk in use, the largest, or the first span alone.
     chunk* const only = current_;
     const bool is_largest = only != nullptr && (spare_ == nullptr || spare_->bytes <= only->bytes);
-    const bool is_kept = is_largest && (options_.keep == 0 || only->bytes + spare_bytes_ <= options_.keep);
+    const bool is_kept =
+        is_largest && (options_.spare_limit == 0 || only->bytes + spare_bytes_ <= options_.spare_limit);
     if (only == nullptr || (is_kept && only->older == nullptr && first_begin_ == first_end_)) {
       note_peak();
       marks_ = nullptr;
@@ -335,7 +337,7 @@ bool arena::is_valid() const noexcept {
                                              : first_begin_ <= top_ && end_ == first_end_;
   return is_ordered && is_falling && is_inside && top_ <= end_ && base::is_aligned(top_, chunk_alignment) &&
          base::is_aligned(end_, chunk_alignment) && bytes == chunk_bytes_ && count == chunks_ &&
-         spare == spare_bytes_ && (options_.keep == 0 || spare_bytes_ <= options_.keep);
+         spare == spare_bytes_ && (options_.spare_limit == 0 || spare_bytes_ <= options_.spare_limit);
 }
 
 }  // namespace tarn

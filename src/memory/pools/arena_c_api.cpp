@@ -32,7 +32,7 @@ tarn_arena* tarn_arena_create(const tarn_arena_options* options) {
     settings.upstream = reinterpret_cast<tarn::heap*>(options->upstream);
     settings.first_chunk = options->first_chunk != 0 ? options->first_chunk : settings.first_chunk;
     settings.limit = options->limit;
-    settings.keep = options->keep;
+    settings.spare_limit = options->spare_limit;
   }
   try {
     // The process's heap provides this, because the current heap may be released while this arena lives.

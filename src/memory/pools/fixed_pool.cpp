@@ -68,7 +68,7 @@ void with_carrier_blocks(std::size_t blocks, Work work) noexcept {
 
 pool_limit_reached::pool_limit_reached(const char* name, std::size_t block_bytes, std::size_t limit) noexcept {
   base::text message(text_, sizeof text_ - 1);
-  message.append("tarn: pool \"").escaped(name).append("\": limit reached: all ").decimal(limit);
+  message.append("tarn: pool \"").append_escaped(name).append("\": limit reached: all ").decimal(limit);
   message.append(" blocks of ").decimal(block_bytes).append(" bytes are in use");
   text_[message.view().size()] = '\0';
 }

@@ -35,7 +35,7 @@ const free_link* cycle_in(const free_link* list) noexcept {
 }
 
 template <class Node>
-Node* merged(Node* a, Node* b) noexcept {
+Node* merge_lists(Node* a, Node* b) noexcept {
   Node* first = nullptr;
   Node** end = &first;
   while (a != nullptr && b != nullptr) {
@@ -50,7 +50,7 @@ Node* merged(Node* a, Node* b) noexcept {
 
 /// Sorts a list by address. This is a bottom-up merge sort: bin n holds 2^n sorted nodes or none.
 template <class Node>
-Node* sorted(Node* list) noexcept {
+Node* sort_list(Node* list) noexcept {
   Node* bins[64] = {};
   while (list != nullptr) {
     Node* carry = list;
@@ -58,12 +58,12 @@ Node* sorted(Node* list) noexcept {
     carry->next = nullptr;
     std::size_t bin = 0;
     for (; bins[bin] != nullptr; ++bin) {
-      carry = merged(bins[bin], carry);
+      carry = merge_lists(bins[bin], carry);
       bins[bin] = nullptr;
     }
     bins[bin] = carry;
   }
-  for (Node* const bin : bins) list = merged(bin, list);
+  for (Node* const bin : bins) list = merge_lists(bin, list);
   return list;
 }
 
@@ -96,8 +96,8 @@ void fixed_pool::for_each_live(void (*visit)(void*, void*), void* call) {
   if (const free_link* const twice = cycle_in(free)) {
     base::fault_pool_double_free(options_.name, this, twice, block_bytes_);
   }
-  free = sorted(free);
-  chunks_ = sorted(chunks_);
+  free = sort_list(free);
+  chunks_ = sort_list(chunks_);
 
   const auto walk = [&](auto on_live) {
     const free_link* next = free;

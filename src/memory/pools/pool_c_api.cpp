@@ -99,7 +99,7 @@ bool reserve(Pool& pool, size_t blocks) {
   }
 }
 
-tarn_pool_statistics copied(const tarn::pool_statistics& now) {
+tarn_pool_statistics copy_statistics(const tarn::pool_statistics& now) {
   return {.in_use = now.in_use,
           .peak_in_use = now.peak_in_use,
           .capacity = now.capacity,
@@ -126,7 +126,7 @@ bool tarn_pool_reserve(tarn_pool* handle, size_t blocks) { return reserve(*to_po
 void tarn_pool_clear(tarn_pool* handle) { to_pool(handle)->clear(); }
 void tarn_pool_release(tarn_pool* handle) { to_pool(handle)->release(); }
 tarn_pool_statistics tarn_pool_get_statistics(const tarn_pool* handle) {
-  return copied(reinterpret_cast<const fixed_pool*>(handle)->statistics());
+  return copy_statistics(reinterpret_cast<const fixed_pool*>(handle)->statistics());
 }
 
 tarn_shared_pool* tarn_shared_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
@@ -141,7 +141,7 @@ void tarn_shared_pool_free(tarn_shared_pool* handle, void* block) {
 }
 bool tarn_shared_pool_reserve(tarn_shared_pool* handle, size_t blocks) { return reserve(*to_pool(handle), blocks); }
 tarn_pool_statistics tarn_shared_pool_get_statistics(tarn_shared_pool* handle) {
-  return copied(to_pool(handle)->statistics());
+  return copy_statistics(to_pool(handle)->statistics());
 }
 
 }  // extern "C"

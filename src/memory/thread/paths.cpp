@@ -119,7 +119,7 @@ namespace {
   if (expected_class != class_count && expected_class != target.index) [[unlikely]] {
     base::fault_wrong_size(block, size_of(expected_class), target.home->bytes);
   }
-  if (target.large()) {
+  if (target.is_large()) {
     heaps::check_strict(*target.owner, block);
     target.owner->deallocate_large(target.home, front == target.owner);
   }

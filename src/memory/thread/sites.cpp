@@ -17,10 +17,10 @@ using heaps::site_table;
 
 constexpr std::size_t first_room = 1024;
 
-std::size_t mapped(std::size_t bytes) noexcept { return base::align_up(bytes, platform::page_bytes()); }
+std::size_t mapped_bytes(std::size_t bytes) noexcept { return base::align_up(bytes, platform::page_bytes()); }
 // Maps zeroed pages, because the noted heap may be full, or released, and another heap may be locked.
-void* take(std::size_t bytes) noexcept { return platform::map(mapped(bytes), platform::page_bytes()); }
-void give(void* start, std::size_t bytes) noexcept { platform::unmap(start, mapped(bytes)); }
+void* take(std::size_t bytes) noexcept { return platform::map(mapped_bytes(bytes), platform::page_bytes()); }
+void give(void* start, std::size_t bytes) noexcept { platform::unmap(start, mapped_bytes(bytes)); }
 
 bool grow(site_table& table) noexcept {
   const std::size_t room = table.room == 0 ? first_room : 2 * table.room;

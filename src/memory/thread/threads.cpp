@@ -53,7 +53,7 @@ void report(std::string_view line) noexcept {
   line.remove_prefix(std::string_view("tarn: ").size());
   base::text_buffer<640> out;
   out.append("tarn[").decimal(static_cast<std::uint64_t>(getpid())).append("] ");
-  out.escaped({program, std::strlen(program)}).append(": ").append(line).write_to(2);
+  out.append_escaped({program, std::strlen(program)}).append(": ").append(line).write_to(2);
 }
 
 /// The bytes that threads' heaps may still reserve; `unread` before the first of them.

@@ -37,7 +37,7 @@ constinit std::atomic<void (*)()> at_each_purge{nullptr};
 constinit std::atomic<void (*)()> at_each_sleep{nullptr};
 constinit std::atomic<void (*)() noexcept> helper{nullptr};
 
-[[noreturn]] void violated(const char* call, const void* start, std::size_t bytes, const char* rule) {
+[[noreturn]] void report_violation(const char* call, const void* start, std::size_t bytes, const char* rule) {
   std::fprintf(stderr, "fake platform: %s(%p, %zu): %s\n", call, start, bytes, rule);
   std::abort();
 }
@@ -188,14 +188,14 @@ failing& failures() {
   }();
   return *only;
 }
-ledger& mapped() {
+ledger& mapping_ledger() {
   static auto* const only = [] {
     auto* const instance = new ledger;
     failures();
     // The forking thread holds these locks, so that no lock of the child belongs to a thread that it does not have.
-    pthread_atfork([] { mapped().mutex.lock(), failures().lock().lock(); },
-                   [] { failures().lock().unlock(), mapped().mutex.unlock(); },
-                   [] { failures().lock().unlock(), mapped().mutex.unlock(); });
+    pthread_atfork([] { mapping_ledger().mutex.lock(), failures().lock().lock(); },
+                   [] { failures().lock().unlock(), mapping_ledger().mutex.unlock(); },
+                   [] { failures().lock().unlock(), mapping_ledger().mutex.unlock(); });
     return instance;
   }();
   return *only;
@@ -206,7 +206,7 @@ struct request {
   request() noexcept { call_counters::count(kernel_calls); }
 
   base::errno_kept keep;
-  ledger& map = mapped();
+  ledger& map = mapping_ledger();
   std::lock_guard<std::mutex> hold{map.mutex};
 };
 
@@ -234,7 +234,7 @@ bool move_to(const char* name, bool is_whole, void* start, std::size_t bytes, vo
   ledger& map = call.map;
   if (!map.is_mapped_as(start, bytes, true) || (is_whole && !map.is_whole(start, bytes)) ||
       !map.is_mapped_as(target, target_bytes, true) || !map.is_whole(target, target_bytes) || bytes > target_bytes) {
-    violated(
+    report_violation(
         name, start, bytes,
         is_whole ? "not from one whole mapping to a larger one" : "not from a mapping to a whole one that is larger");
   }
@@ -262,7 +262,7 @@ std::size_t page_bytes() noexcept {
 
 void* map(std::size_t bytes, std::size_t alignment) noexcept {
   if (!is_pages(bytes) || !base::is_power_of_two(alignment) || alignment < page_bytes()) {
-    violated("map", nullptr, bytes, "not whole pages, or no alignment");
+    report_violation("map", nullptr, bytes, "not whole pages, or no alignment");
   }
   const request call;
   ledger& map = call.map;
@@ -284,7 +284,7 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void* reserve(std::size_t bytes) noexcept {
-  if (!is_pages(bytes)) violated("reserve", nullptr, bytes, "not whole pages");
+  if (!is_pages(bytes)) report_violation("reserve", nullptr, bytes, "not whole pages");
   const request call;
   ledger& map = call.map;
   if (failures().next()) return nullptr;
@@ -297,7 +297,7 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
   const request call;
   ledger& map = call.map;
   if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, false)) {
-    violated("make_writable", start, bytes, "no part of reserve's address space, or writable already");
+    report_violation("make_writable", start, bytes, "no part of reserve's address space, or writable already");
   }
   if (failures().next()) return false;
   if (!map.affords(bytes)) {
@@ -315,7 +315,7 @@ bool make_inaccessible(void* start, std::size_t bytes) noexcept {
   const request call;
   ledger& map = call.map;
   if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, true)) {
-    violated("make_inaccessible", start, bytes, "no writable part of reserve's address space");
+    report_violation("make_inaccessible", start, bytes, "no writable part of reserve's address space");
   }
   if (failures().next() || !mapping::close(counters, start, bytes)) return false;
   map.remove(start, bytes);
@@ -328,7 +328,7 @@ void unmap(void* start, std::size_t bytes) noexcept {
   const request call;
   ledger& map = call.map;
   if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, true) || !map.is_whole(start, bytes)) {
-    violated("unmap", start, bytes, "no whole mapping");
+    report_violation("unmap", start, bytes, "no whole mapping");
   }
   map.remove(start, bytes);
   mapping::destroy(counters, start, bytes);
@@ -338,14 +338,14 @@ void unmap(void* start, std::size_t bytes) noexcept {
 // Tests that count mappings must see the end of each one, so no address is kept.
 bool keep_addresses(void*, std::size_t) noexcept { return false; }
 void give_addresses(void* start, std::size_t bytes) noexcept {
-  violated("give_addresses", start, bytes, "no addresses that were kept");
+  report_violation("give_addresses", start, bytes, "no addresses that were kept");
 }
 
 bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
   const request call;
   ledger& map = call.map;
   if (!is_pages(new_bytes) || !map.is_mapped_as(start, old_bytes, true) || !map.is_whole(start, old_bytes)) {
-    violated("resize", start, old_bytes, "no mapping of this size");
+    report_violation("resize", start, old_bytes, "no mapping of this size");
   }
   if (new_bytes > old_bytes) {
     if (failures().next() || refuses_growth.load()) return false;
@@ -373,10 +373,10 @@ bool purge(void* start, std::size_t bytes) noexcept {
   const base::errno_kept keep;
   enter(counters.madvise);
   {
-    ledger& map = mapped();
+    ledger& map = mapping_ledger();
     const std::lock_guard hold(map.mutex);
     if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, true)) {
-      violated("purge", start, bytes, "no part of a mapping");
+      report_violation("purge", start, bytes, "no part of a mapping");
     }
   }
   if (void (*const call)() = at_each_purge.load()) call();
@@ -388,9 +388,9 @@ bool purge(void* start, std::size_t bytes) noexcept {
 
 bool prefault(void* start, std::size_t bytes) noexcept {
   enter(counters.madvise);
-  ledger& map = mapped();
+  ledger& map = mapping_ledger();
   const std::lock_guard hold(map.mutex);
-  if (!map.is_mapped_as(start, bytes, true)) violated("prefault", start, bytes, "no part of a mapping");
+  if (!map.is_mapped_as(start, bytes, true)) report_violation("prefault", start, bytes, "no part of a mapping");
   if (failures().next()) return false;
   volatile char* const bytes_of = static_cast<volatile char*>(start);
   for (std::size_t offset = 0; offset < bytes; offset += page_bytes()) bytes_of[offset] = bytes_of[offset];
@@ -400,9 +400,9 @@ bool prefault(void* start, std::size_t bytes) noexcept {
 
 void advise_huge(void* start, std::size_t bytes, bool asks_for_huge) noexcept {
   enter(counters.madvise);
-  ledger& map = mapped();
+  ledger& map = mapping_ledger();
   const std::lock_guard hold(map.mutex);
-  if (!map.is_mapped_as(start, bytes, true)) violated("advise_huge", start, bytes, "no part of a mapping");
+  if (!map.is_mapped_as(start, bytes, true)) report_violation("advise_huge", start, bytes, "no part of a mapping");
   call_counters::count(asks_for_huge ? huge_wanted : huge_refused);
 }
 
@@ -432,7 +432,7 @@ void wake_one(const std::uint32_t* word) noexcept {
 }
 
 system_call_counts system_calls() noexcept { return counters.calls(); }
-purge_counts purged() noexcept { return counters.purges(); }
+purge_counts purge_totals() noexcept { return counters.purges(); }
 std::size_t mapped_bytes() noexcept { return counters.mapped_now(); }
 
 bool start_helper(void (*work)() noexcept) noexcept { return helper.exchange(work) == nullptr; }
@@ -459,17 +459,17 @@ std::uint64_t page_requests() noexcept { return failures().calls_made(); }
 std::uint64_t refused_requests() noexcept { return failures().refused(); }
 
 void set_budget(std::size_t bytes) noexcept {
-  const std::lock_guard hold(mapped().mutex);
-  mapped().budget = bytes;
+  const std::lock_guard hold(mapping_ledger().mutex);
+  mapping_ledger().budget = bytes;
 }
 void set_available_memory(std::size_t bytes) noexcept { available = bytes; }
 void map_next_at(void* address) noexcept {
-  const std::lock_guard hold(mapped().mutex);
-  mapped().next_place = static_cast<char*>(address);
+  const std::lock_guard hold(mapping_ledger().mutex);
+  mapping_ledger().next_place = static_cast<char*>(address);
 }
 void map_near(void* address) noexcept {
-  const std::lock_guard hold(mapped().mutex);
-  mapped().near_place = static_cast<char*>(address);
+  const std::lock_guard hold(mapping_ledger().mutex);
+  mapping_ledger().near_place = static_cast<char*>(address);
 }
 void refuse_growth(bool is_refused) noexcept { refuses_growth = is_refused; }
 void refuse_purges(bool is_refused) noexcept { refuses_purges = is_refused; }
@@ -477,12 +477,12 @@ void call_at_purge(void (*call)()) noexcept { at_each_purge = call; }
 void call_at_sleep(void (*call)()) noexcept { at_each_sleep = call; }
 
 std::vector<mapping> mappings() {
-  const std::lock_guard hold(mapped().mutex);
-  return mapped().list();
+  const std::lock_guard hold(mapping_ledger().mutex);
+  return mapping_ledger().list();
 }
 std::size_t outstanding_bytes() noexcept {
-  const std::lock_guard hold(mapped().mutex);
-  return mapped().total();
+  const std::lock_guard hold(mapping_ledger().mutex);
+  return mapping_ledger().total();
 }
 
 std::uint64_t kernel_calls() noexcept { return platform::kernel_calls.load(); }

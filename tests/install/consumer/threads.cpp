@@ -223,7 +223,7 @@ void write_a_journal_around() {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("tarn-threads-" + std::to_string(::getpid()) + ".journal");
   {
-    tarn::io::journal journal(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 2});
+    tarn::io::journal journal(path, {.bytes = 64 * 1024, .chunk_bytes = 4096, .lanes = 2});
     tarn::io::logger log(journal, "threads");
     in_threads([&](int number) {
       for (int round = 0; round < rounds * 5; ++round) {

@@ -284,32 +284,32 @@ void wait_for_purges(heap& lane) {
 
 TEST_F(heap_object, what_is_freed_in_bulk_goes_back_at_once) {
   heap lane;
-  const std::uint64_t before = platform::purged().bytes;
+  const std::uint64_t before = platform::purge_totals().bytes;
   allocate_and_free(lane);
-  EXPECT_GE(platform::purged().bytes - before, freed_blocks * 8_MiB - 24_MiB);
+  EXPECT_GE(platform::purge_totals().bytes - before, freed_blocks * 8_MiB - 24_MiB);
   EXPECT_TRUE(lane.is_valid());
 }
 
 TEST_F(heap_object, what_is_freed_goes_back_after_the_delay) {
   for (const std::size_t bytes : {100'000ul, 300'000ul}) {
     heap lane;
-    const std::uint64_t before = platform::purged().bytes;
+    const std::uint64_t before = platform::purge_totals().bytes;
     allocate_and_free(lane, bytes);
-    EXPECT_EQ(platform::purged().bytes, before) << "too little to go at once";
+    EXPECT_EQ(platform::purge_totals().bytes, before) << "too little to go at once";
     wait_for_purges(lane);
-    EXPECT_GE(platform::purged().bytes - before, freed_blocks * bytes * 3 / 4) << bytes;
+    EXPECT_GE(platform::purge_totals().bytes - before, freed_blocks * bytes * 3 / 4) << bytes;
     EXPECT_TRUE(lane.is_valid());
   }
 }
 
 TEST_F(heap_object, one_that_keeps_gives_nothing_back_until_it_is_trimmed) {
   heap lane({.keeps_memory = true});
-  const std::uint64_t before = platform::purged().bytes;
+  const std::uint64_t before = platform::purge_totals().bytes;
   allocate_and_free(lane);
   wait_for_purges(lane);
-  EXPECT_EQ(platform::purged().bytes, before);
+  EXPECT_EQ(platform::purge_totals().bytes, before);
   EXPECT_GE(lane.trim(), freed_blocks * 8_MiB);
-  EXPECT_GE(platform::purged().bytes - before, freed_blocks * 8_MiB);
+  EXPECT_GE(platform::purge_totals().bytes - before, freed_blocks * 8_MiB);
   allocate_and_free(lane);
   EXPECT_TRUE(lane.is_valid());
 }
@@ -328,22 +328,22 @@ TEST_F(heap_object, trim_gives_back_all_that_is_free) {
 
 TEST_F(heap_object, initial_memory_stays_until_it_is_trimmed) {
   heap lane({.initial = 8_MiB});
-  const std::uint64_t before = platform::purged().bytes;
+  const std::uint64_t before = platform::purge_totals().bytes;
   for (int round = 0; round < 6; ++round) {
     lane.deallocate(lane.allocate(6_MiB));
     wait_for_purges(lane);
   }
-  EXPECT_EQ(platform::purged().bytes, before);
+  EXPECT_EQ(platform::purge_totals().bytes, before);
   EXPECT_GE(lane.trim(), 6_MiB);
 }
 
 TEST_F(heap_object, trim_works_on_a_threads_heap_and_on_the_global_one) {
-  const std::uint64_t before = platform::purged().bytes;
+  const std::uint64_t before = platform::purge_totals().bytes;
   tarn::current().deallocate(tarn::current().allocate(5_MiB));
   EXPECT_GE(tarn::current().trim(), 5_MiB);
   tarn::global().deallocate(tarn::global().allocate(5_MiB));
   EXPECT_GE(tarn::global().trim(), 5_MiB);
-  EXPECT_GE(platform::purged().bytes - before, 10_MiB);
+  EXPECT_GE(platform::purge_totals().bytes - before, 10_MiB);
 }
 
 TEST_F(heap_object, many_leave_no_records_behind) {

@@ -50,8 +50,8 @@ TEST_F(process_figures, count_threads) {
   }
   const process_statistics now = process_now();
   EXPECT_EQ(now.threads_started, before.threads_started + 5);
-  EXPECT_EQ(now.abandoned, before.abandoned + 5);
-  EXPECT_GE(now.adopted, before.adopted + 4);
+  EXPECT_EQ(now.abandoned_heaps, before.abandoned_heaps + 5);
+  EXPECT_GE(now.adopted_heaps, before.adopted_heaps + 4);
   EXPECT_LE(now.heaps, before.heaps + 1);
 }
 

@@ -37,7 +37,8 @@ TEST(report, is_json_for_programs) {
   EXPECT_EQ(read[0]["capacity"], 16);
   EXPECT_EQ(read[0]["advice"]["limit"], 20);
   EXPECT_EQ(read[1]["advice"]["first_chunk"], 0);
-  EXPECT_EQ(nlohmann::json::parse(report(std::span<const tarn::named<tarn::pool_statistics>>(), report_form::json)),
+  EXPECT_EQ(nlohmann::json::parse(
+                report(std::span<const tarn::named_statistics<tarn::pool_statistics>>(), report_form::json)),
             nlohmann::json::array());
 }
 

@@ -51,8 +51,8 @@ process_statistics numbered_process() {
   return {.sums = numbered_heap(20'000),
           .heaps = 2,
           .threads_started = 31,
-          .abandoned = 32,
-          .adopted = 33,
+          .abandoned_heaps = 32,
+          .adopted_heaps = 33,
           .purges = 34,
           .purged_bytes = 35,
           .footprint_bytes = 36,
@@ -72,7 +72,7 @@ std::string table(const process_statistics& process, std::span<const heap_row> h
                   const advice& next = {}) {
   rendered out;
   append_table(out.report, {.program = program, .process = 77}, process, heaps, next);
-  EXPECT_FALSE(out.report.truncated());
+  EXPECT_FALSE(out.report.is_truncated());
   return std::string(out.report.view());
 }
 
@@ -80,7 +80,7 @@ std::string json_line(const process_statistics& process, std::span<const heap_ro
                       std::string_view program = "app", const advice& next = some_advice) {
   rendered out;
   append_json(out.report, {.program = program, .process = 77}, process, heaps, next);
-  EXPECT_FALSE(out.report.truncated());
+  EXPECT_FALSE(out.report.is_truncated());
   return std::string(out.report.view());
 }
 
@@ -88,7 +88,7 @@ std::string exposition(const process_statistics& process, std::span<const heap_r
                        std::string_view program = "app", const advice& next = some_advice) {
   rendered out;
   append_openmetrics(out.report, {.program = program, .process = 77}, process, heaps, next);
-  EXPECT_FALSE(out.report.truncated());
+  EXPECT_FALSE(out.report.is_truncated());
   return std::string(out.report.view());
 }
 
@@ -151,8 +151,8 @@ TEST(statistics_text, json_has_every_field) {
       {"sums", heap(20'000)},
       {"heaps", 2},
       {"threads_started", 31},
-      {"abandoned", 32},
-      {"adopted", 33},
+      {"abandoned_heaps", 32},
+      {"adopted_heaps", 33},
       {"purges", 34},
       {"purged_bytes", 35},
       {"mapped_bytes", 0},

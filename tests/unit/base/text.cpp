@@ -19,7 +19,7 @@ TEST(text, appends_in_order) {
   text_buffer<64> line;
   line.append("heap ").append('"').append("parser").append('"').append(": ").decimal(42);
   EXPECT_EQ(line.view(), "heap \"parser\": 42");
-  EXPECT_FALSE(line.truncated());
+  EXPECT_FALSE(line.is_truncated());
 }
 
 TEST(text, writes_numbers_as_printf_does) {
@@ -45,15 +45,15 @@ TEST(text, drops_what_does_not_fit_and_says_so) {
   char storage[8] = {'#', '#', '#', '#', '#', '#', '#', '#'};
   text line(storage, 6);
   line.append("abcd");
-  EXPECT_FALSE(line.truncated());
-  line.append("efgh").decimal(99).hex(1).append('x').pad_to(20).json_string("y").escaped("\n");
+  EXPECT_FALSE(line.is_truncated());
+  line.append("efgh").decimal(99).hex(1).append('x').pad_to(20).json_string("y").append_escaped("\n");
   EXPECT_EQ(line.view(), "abcdef");
-  EXPECT_TRUE(line.truncated());
+  EXPECT_TRUE(line.is_truncated());
   EXPECT_EQ(storage[6], '#');
   EXPECT_EQ(storage[7], '#');
   line.clear();
   EXPECT_EQ(line.view(), "");
-  EXPECT_FALSE(line.truncated());
+  EXPECT_FALSE(line.is_truncated());
 }
 
 TEST(text, holds_exactly_its_capacity) {
@@ -61,18 +61,18 @@ TEST(text, holds_exactly_its_capacity) {
   text line(storage, sizeof storage);
   line.append("abcd");
   EXPECT_EQ(line.view(), "abcd");
-  EXPECT_FALSE(line.truncated());
+  EXPECT_FALSE(line.is_truncated());
 }
 
 TEST(text, escapes_hostile_bytes) {
   text_buffer<256> line;
-  line.escaped(std::string_view("a\n\x1b[2J\0\\\xff~", 10));
+  line.append_escaped(std::string_view("a\n\x1b[2J\0\\\xff~", 10));
   EXPECT_EQ(line.view(), "a\\x0a\\x1b[2J\\x00\\\\\\xff~");
 }
 
 TEST(text, shortens_a_long_escaped_string) {
   text_buffer<256> line;
-  line.escaped("abcdef", 5).append(' ').escaped("abcde", 5);
+  line.append_escaped("abcdef", 5).append(' ').append_escaped("abcde", 5);
   EXPECT_EQ(line.view(), "abcde... abcde");
 }
 

@@ -27,9 +27,9 @@ std::map<std::string, std::string> words_on(const std::string& path) {
   messages["reader"] = words_of([&] { reader(path).block(); });
   messages["mapped_file"] = words_of([&] { count(mapped_file(path), 'x'); });
   messages["journal_reader"] = words_of([&] { journal_reader{path}; });
-  messages["journal"] = words_of([&] { journal(path, {.bytes = 4096, .chunk = 1024}); });
+  messages["journal"] = words_of([&] { journal(path, {.bytes = 4096, .chunk_bytes = 1024}); });
   messages["writer"] = words_of([&] { writer(path, {.existing = creation::append}).flush(); });
-  batch requests({.longest = 1 << 20});
+  batch requests({.max_file_bytes = 1 << 20});
   const batch_content& text = requests.read_file(path);
   requests.run();
   messages["batch"] = words_of([&] { static_cast<void>(text.get()); });
@@ -122,7 +122,7 @@ TEST(bad_input, an_enormous_file_is_read_where_it_can_be) {
   EXPECT_EQ(end_reader.line(), "the end");
   EXPECT_EQ(end_reader.offset(), bytes);
 
-  batch requests({.longest = 1 << 20});
+  batch requests({.max_file_bytes = 1 << 20});
   const batch_content& end = requests.read(end_reader.source(), bytes - 8, 100);
   const batch_content& whole = requests.read_file(path);
   const batch_status& status = requests.status(path);

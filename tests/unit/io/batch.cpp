@@ -29,7 +29,7 @@ namespace tarn::io {
 // Prints the differences of the ways into the names of the tests. The bytes of the structure differ from build to
 // build.
 static void PrintTo(const batch_options& options, std::ostream* output) {
-  *output << (options.way == batch_way::plain ? "plain" : "best") << "_" << options.at_once << "_at_once_"
+  *output << (options.method == batch_method::plain ? "plain" : "best") << "_" << options.max_in_progress << "_at_once_"
           << options.threads << "_threads";
 }
 
@@ -89,15 +89,15 @@ struct some_files {
 class batches : public testing::TestWithParam<batch_options> {};
 
 INSTANTIATE_TEST_SUITE_P(ways, batches,
-                         testing::Values(batch_options{}, batch_options{.way = batch_way::plain},
-                                         batch_options{.at_once = 3}, batch_options{.threads = 3},
-                                         batch_options{.threads = 3, .way = batch_way::plain}));
+                         testing::Values(batch_options{}, batch_options{.method = batch_method::plain},
+                                         batch_options{.max_in_progress = 3}, batch_options{.threads = 3},
+                                         batch_options{.threads = 3, .method = batch_method::plain}));
 
 class steered_batches : public batches {};  // steered by a hook of one thread
 
 INSTANTIATE_TEST_SUITE_P(ways, steered_batches,
-                         testing::Values(batch_options{}, batch_options{.way = batch_way::plain},
-                                         batch_options{.at_once = 3}));
+                         testing::Values(batch_options{}, batch_options{.method = batch_method::plain},
+                                         batch_options{.max_in_progress = 3}));
 
 TEST_P(batches, give_what_plain_calls_give) {
   const some_files files;
@@ -138,7 +138,7 @@ TEST_P(batches, give_what_plain_calls_give) {
         ASSERT_EQ(status.get().kind == file_kind::folder, S_ISDIR(status_of_path.st_mode));
         ASSERT_EQ(status.get().permissions, status_of_path.st_mode & 07777u);
       }
-      batch_opened& opened = requests.opened()[index];
+      batch_file& opened = requests.files()[index];
       ASSERT_EQ(words_of(opened), io_test::thrown<error>([&] { file::open_to_read(path); }));
       if (opened && has_status && S_ISREG(status_of_path.st_mode)) {
         reader input(opened.take());
@@ -163,7 +163,7 @@ TEST_P(batches, write_files) {
   }
   requests.run();
   for (std::size_t index = 0; index < texts.size(); ++index) {
-    ASSERT_EQ(requests.written()[index].get(), texts[index].size());
+    ASSERT_EQ(requests.writes()[index].get(), texts[index].size());
     ASSERT_EQ(content(folder.path(std::to_string(index))), texts[index]);
   }
   requests.clear();
@@ -175,8 +175,8 @@ TEST_P(batches, write_files) {
   EXPECT_EQ(content(folder.path("0")), "new");
   EXPECT_EQ(content(folder.path("1")), texts[1] + "more");
   EXPECT_EQ(content(folder.path("2")), texts[2]);
-  EXPECT_EQ(words_of(requests.written()[2]), folder.path("2") + ": cannot be opened to write: File exists");
-  EXPECT_EQ(words_of(requests.written()[3]),
+  EXPECT_EQ(words_of(requests.writes()[2]), folder.path("2") + ": cannot be opened to write: File exists");
+  EXPECT_EQ(words_of(requests.writes()[3]),
             folder.path("none/3") + ": cannot be opened to write: No such file or directory");
 }
 
@@ -195,7 +195,7 @@ TEST_P(batches, read_and_write_at_places_of_open_files) {
       requests.write(target, offset, std::string_view(text).substr(offset, 300));
     }
     requests.run();
-    for (const batch_written& written : requests.written()) EXPECT_LE(written.get(), 300u);
+    for (const batch_write& written : requests.writes()) EXPECT_LE(written.get(), 300u);
     EXPECT_EQ(content(folder.path("file")), text);
     std::vector<std::pair<std::size_t, std::size_t>> places = {{0, 0}, {0, 1}, {text.size(), 5}, {text.size() + 9, 5}};
     for (int number = 0; number < 300; ++number)
@@ -220,7 +220,7 @@ TEST_P(batches, each_error_is_its_own) {
   requests.run();
   for (std::size_t index = 0; index < 20; ++index) {
     EXPECT_EQ(requests.contents()[2 * index].get(), content(files.paths[2]));
-    EXPECT_EQ(words_of(requests.written()[index]), "/dev/full: cannot be written at offset 0: No space left on device");
+    EXPECT_EQ(words_of(requests.writes()[index]), "/dev/full: cannot be written at offset 0: No space left on device");
     EXPECT_EQ(number_of(requests.contents()[2 * index + 1]), ENOENT);
   }
   EXPECT_THROW(static_cast<void>(requests.contents().back().get()), error);
@@ -234,7 +234,7 @@ TEST_P(steered_batches, say_where_an_error_was) {
   batch requests(GetParam());
   const batch_content& whole = requests.read_file(path);
   const batch_content& part = requests.read(target, 300, 400);
-  const batch_written& written = requests.write(target, 600, text);
+  const batch_write& written = requests.write(target, 600, text);
   for (int number = 0; number < 9; ++number) requests.status(path);
   std::size_t transferred_bytes[3] = {};
   const scoped_hook hook([&](const call& system_call) {
@@ -274,7 +274,7 @@ TEST_P(batches, read_and_write_pipes) {
   ASSERT_EQ(pipe(ends), 0);
   close(ends[0]);
   const file broken = file::adopt(ends[1], "nobody");
-  const batch_written& lost = requests.write(broken, 0, "text");
+  const batch_write& lost = requests.write(broken, 0, "text");
   for (int number = 0; number < 9; ++number) requests.status("/");
   requests.run();
   EXPECT_EQ(words_of(lost), "nobody: cannot be written at offset 0: Broken pipe");
@@ -355,9 +355,9 @@ TEST_P(steered_batches, any_call_may_fail_and_nothing_stays_open) {
         ASSERT_EQ(number_of(result), result ? 0 : EIO);
       };
       for (const auto& result : requests.contents()) look(result);
-      for (const auto& result : requests.opened()) look(result);
+      for (const auto& result : requests.files()) look(result);
       for (const auto& result : requests.statuses()) look(result);
-      for (const auto& result : requests.written()) look(result);
+      for (const auto& result : requests.writes()) look(result);
       for (const auto& result : requests.contents()) ASSERT_TRUE(!result || result.get() == content(result.path()));
     }
     ASSERT_LE(failed, 1u);
@@ -367,17 +367,17 @@ TEST_P(steered_batches, any_call_may_fail_and_nothing_stays_open) {
 
 TEST(batch, needs_few_descriptors) {
   const some_files files;
-  const auto body = [&](batch_way way) {
+  const auto body = [&](batch_method way) {
     const rlimit few_descriptors{40, 40};
     setrlimit(RLIMIT_NOFILE, &few_descriptors);
-    batch requests({.way = way});
+    batch requests({.method = way});
     for (int number = 0; number < 500; ++number) requests.read_file(files.paths[2]);
     requests.run();
     return std::ranges::all_of(requests.contents(),
                                [](const batch_content& result) { return result.get().size() == 100; });
   };
-  EXPECT_EQ(support::in_child([&] { return body(batch_way::best) ? 0 : 1; }).status, 0);
-  EXPECT_EQ(support::in_child([&] { return body(batch_way::plain) ? 0 : 1; }).status, 0);
+  EXPECT_EQ(support::in_child([&] { return body(batch_method::best) ? 0 : 1; }).status, 0);
+  EXPECT_EQ(support::in_child([&] { return body(batch_method::plain) ? 0 : 1; }).status, 0);
 }
 
 TEST(batch, uses_a_ring_where_there_is_one) {
@@ -386,11 +386,11 @@ TEST(batch, uses_a_ring_where_there_is_one) {
   batch requests;
   for (int number = 0; number < 50; ++number) requests.read_file(files.paths[2]);
   requests.run();
-  EXPECT_EQ(requests.way(), batch_way::ring);
+  EXPECT_EQ(requests.method(), batch_method::ring);
   requests.clear();
   requests.read_file(files.paths[2]);
   requests.run();
-  EXPECT_EQ(requests.way(), batch_way::plain) << "for one file a ring costs more than it gives";
+  EXPECT_EQ(requests.method(), batch_method::plain) << "for one file a ring costs more than it gives";
 }
 
 TEST(batch, does_without_io_uring_where_it_is_forbidden) {
@@ -403,7 +403,7 @@ TEST(batch, does_without_io_uring_where_it_is_forbidden) {
         for (const std::string& path : files.paths) requests.read_file(path);
       }
       requests.run();
-      if (requests.way() != batch_way::plain) return 2;
+      if (requests.method() != batch_method::plain) return 2;
       for (const batch_content& result : requests.contents()) {
         const expected right = read_plainly(result.path());
         if (words_of(result) != right.error_text || (result && result.get() != right.text)) return 3;
@@ -416,7 +416,7 @@ TEST(batch, does_without_io_uring_where_it_is_forbidden) {
 
 TEST(batch, reads_what_comes_through_a_pipe) {
   const io_test::folder folder;
-  for (const batch_way way : {batch_way::best, batch_way::plain}) {
+  for (const batch_method way : {batch_method::best, batch_method::plain}) {
     const std::string path = folder.path("pipe");
     ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
     const std::string text = io_test::text(1, 300'000, 100);
@@ -425,7 +425,7 @@ TEST(batch, reads_what_comes_through_a_pipe) {
       output.write(text);
       output.close();
     });
-    batch requests({.way = way});
+    batch requests({.method = way});
     for (int number = 0; number < 10; ++number) requests.read_file(folder.path("missing"));
     const batch_content& content = requests.read_file(path);
     requests.run();
@@ -448,7 +448,7 @@ TEST(batch, results_are_there_after_the_run_only) {
 TEST(batch, a_file_that_is_too_long_is_an_error) {
   const some_files files;
   for (const std::size_t longest : {99, 100, 10'000, 65'536}) {
-    batch requests({.longest = longest});
+    batch requests({.max_file_bytes = longest});
     for (const std::string& path : files.paths) requests.read_file(path);
     requests.run();
     for (const batch_content& result : requests.contents()) {

@@ -68,7 +68,7 @@ TEST_F(forks, find_the_handlers_of_every_part_from_the_start) {
 
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("tarn-forks-" + std::to_string(::getpid()) + ".journal");
-  tarn::io::journal(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 1}).append("line");
+  tarn::io::journal(path, {.bytes = 64 * 1024, .chunk_bytes = 4096, .lanes = 1}).append("line");
   std::filesystem::remove(path);
   EXPECT_EQ(late_registrations, 0) << "the journals";
 }
@@ -84,7 +84,7 @@ TEST_F(forks, of_other_threads_leave_no_lock_of_a_journal_that_opens_or_closes) 
   std::thread opener([&] {
     while (!is_over) {
       try {
-        tarn::io::journal(path, {.bytes = 4096, .chunk = 1024, .lanes = 1, .prepare = 0}).append("line");
+        tarn::io::journal(path, {.bytes = 4096, .chunk_bytes = 1024, .lanes = 1, .prefault_bytes = 0}).append("line");
         ++opened;
       } catch (const std::exception& failed) {
         failure = failed.what();
@@ -119,7 +119,7 @@ TEST_F(forks, of_other_threads_leave_no_lock_of_a_journal_that_opens_or_closes) 
 TEST_F(forks, of_other_threads_let_go_of_a_journal_that_is_being_opened) {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("tarn-forks-killed-" + std::to_string(::getpid()) + ".journal");
-  constexpr tarn::io::journal_options options{.bytes = 4096, .chunk = 1024, .lanes = 1, .prepare = 0};
+  constexpr tarn::io::journal_options options{.bytes = 4096, .chunk_bytes = 1024, .lanes = 1, .prefault_bytes = 0};
   std::filesystem::remove(path);
   { const tarn::io::journal empty(path, options); }
   int refused = 0;

@@ -44,7 +44,7 @@ TEST(journal, lines_come_back_in_order_with_their_numbers) {
   }
   const journal_reader contents(folder.path("log"));
   for (std::size_t index = 0; index < 60; ++index) EXPECT_EQ(contents.lines()[index].number, index + 1);
-  EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
+  EXPECT_EQ(contents.torn_lines() + contents.damaged_lines() + contents.lost_pieces(), 0u);
 }
 
 TEST(journal, keeps_any_bytes_of_any_length) {
@@ -136,7 +136,7 @@ TEST(journal, formats_in_place) {
 TEST(journal, threads_append_together) {
   const io_test::folder folder;
   constexpr std::size_t threads = 6, lines_each = 500;
-  journal log(folder.path("log"), {.bytes = 1 << 20, .chunk = 4096, .lanes = 4});
+  journal log(folder.path("log"), {.bytes = 1 << 20, .chunk_bytes = 4096, .lanes = 4});
   std::vector<std::vector<std::uint64_t>> numbers(threads);
   std::vector<std::thread> appenders;
   for (std::size_t thread = 0; thread < threads; ++thread) {
@@ -166,7 +166,7 @@ TEST(journal, threads_append_together) {
 
 TEST(journal, one_lane_is_enough_for_many_threads) {
   const io_test::folder folder;
-  journal log(folder.path("log"), {.bytes = 1 << 20, .chunk = 64 * 1024, .lanes = 1});
+  journal log(folder.path("log"), {.bytes = 1 << 20, .chunk_bytes = 64 * 1024, .lanes = 1});
   std::vector<std::thread> appenders;
   for (int thread = 0; thread < 4; ++thread) {
     appenders.emplace_back([&] {
@@ -176,7 +176,7 @@ TEST(journal, one_lane_is_enough_for_many_threads) {
   for (std::thread& thread : appenders) thread.join();
   const journal_reader contents(folder.path("log"));
   EXPECT_EQ(contents.lines().size(), 20'000u);
-  EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
+  EXPECT_EQ(contents.torn_lines() + contents.damaged_lines() + contents.lost_pieces(), 0u);
 }
 
 TEST(journal, nobody_writes_into_a_chunk_that_a_stopped_thread_has) {
@@ -194,7 +194,7 @@ TEST(journal, nobody_writes_into_a_chunk_that_a_stopped_thread_has) {
                                      [&](const journal_line& line) { return line.number == outer; });
   ASSERT_NE(position, contents.lines().end());
   EXPECT_EQ(position->text, "half of this line");
-  EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
+  EXPECT_EQ(contents.torn_lines() + contents.damaged_lines() + contents.lost_pieces(), 0u);
 }
 
 TEST(journal, threads_that_go_around_and_around_lose_only_the_oldest) {
@@ -208,7 +208,7 @@ TEST(journal, threads_that_go_around_and_around_lose_only_the_oldest) {
   }
   for (std::thread& thread : appenders) thread.join();
   const journal_reader contents(folder.path("log"));
-  EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
+  EXPECT_EQ(contents.torn_lines() + contents.damaged_lines() + contents.lost_pieces(), 0u);
   EXPECT_GT(contents.lines().size(), 100u);
 }
 
@@ -289,12 +289,12 @@ TEST(journal, of_less_than_a_chunk_is_refused) {
   const io_test::folder folder;
   for (const std::uint64_t bytes : {0, 1, 1023}) {
     EXPECT_EQ(io_test::thrown<std::invalid_argument>(
-                  [&] { journal log(folder.path("log"), {.bytes = bytes, .chunk = 1024}); }),
+                  [&] { journal log(folder.path("log"), {.bytes = bytes, .chunk_bytes = 1024}); }),
               folder.path("log") + ": journal_options::bytes is " + std::to_string(bytes) +
                   ", less than one chunk of 1024 bytes");
     EXPECT_FALSE(std::filesystem::exists(folder.path("log")));
   }
-  journal(folder.path("log"), {.bytes = 1024, .chunk = 1024}).append("a journal has four chunks at least");
+  journal(folder.path("log"), {.bytes = 1024, .chunk_bytes = 1024}).append("a journal has four chunks at least");
 }
 
 TEST(journal, a_forked_child_must_open_its_own) {
@@ -354,7 +354,7 @@ TEST(journal, what_is_no_journal_stays_as_it_is) {
   EXPECT_EQ(io_test::content(folder.path("image")), image);
   journal(folder.file("zeros", std::string(100'000, '\0')), small).append("somebody died before he had begun");
   EXPECT_EQ(texts_of(folder.path("zeros")).size(), 1u);
-  EXPECT_THROW(journal(folder.path("odd"), {.chunk = 1000}), std::invalid_argument);
+  EXPECT_THROW(journal(folder.path("odd"), {.chunk_bytes = 1000}), std::invalid_argument);
   { journal log(folder.path("log"), small); }
   std::filesystem::resize_file(folder.path("log"), 9000);
   EXPECT_EQ(io_test::thrown<error>([&] { journal log(folder.path("log")); }),
@@ -425,7 +425,7 @@ void kill_and_look(const io_test::folder& folder, std::uint64_t seed) {
       static_cast<shared*>(mmap(nullptr, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const pid_t child = fork();
   if (child == 0) {
-    journal log(path, {.bytes = 8 << 20, .chunk = 4096, .lanes = 4, .prepare = 0});
+    journal log(path, {.bytes = 8 << 20, .chunk_bytes = 4096, .lanes = 4, .prefault_bytes = 0});
     std::vector<std::thread> appenders;
     for (std::size_t thread = 0; thread < threads; ++thread) {
       appenders.emplace_back([&, thread] {
@@ -460,8 +460,8 @@ void kill_and_look(const io_test::folder& folder, std::uint64_t seed) {
     ASSERT_GE(next[thread], returned) << "a line is lost, seed " << seed;
     ASSERT_LE(next[thread], returned + 1) << "of one more the append may be done and not noted";
   }
-  ASSERT_LE(contents.torn(), threads);
-  ASSERT_EQ(contents.damaged() + contents.lost_pieces(), 0u);
+  ASSERT_LE(contents.torn_lines(), threads);
+  ASSERT_EQ(contents.damaged_lines() + contents.lost_pieces(), 0u);
   journal reopened(path);
   reopened.append("again");
   ASSERT_EQ(journal_reader(path).lines().back().text, "again");
@@ -487,13 +487,13 @@ TEST(journal, what_is_appended_behind_a_chunk_that_was_moved_is_read) {
   // Puts the newest chunk into the first slot, too: a valid chunk where it does not belong.
   std::size_t newest = 0;
   std::uint64_t highest = 0;
-  for (std::size_t offset = 4096; offset < bytes.size(); offset += small.chunk) {
+  for (std::size_t offset = 4096; offset < bytes.size(); offset += small.chunk_bytes) {
     std::uint64_t number;
     std::memcpy(&number, &bytes[offset], sizeof number);
     if (number > highest) highest = number, newest = offset;
   }
   ASSERT_GT(newest, 4096u);
-  bytes.replace(4096, small.chunk, bytes, newest, small.chunk);
+  bytes.replace(4096, small.chunk_bytes, bytes, newest, small.chunk_bytes);
   folder.file("log", bytes);
   {
     journal log(path, small);

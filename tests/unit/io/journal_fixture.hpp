@@ -10,7 +10,7 @@
 namespace io_test {
 
 /// A journal of 16 chunks, which is soon full.
-inline constexpr tarn::io::journal_options small{.bytes = 16 * 1024, .chunk = 1024, .lanes = 4};
+inline constexpr tarn::io::journal_options small{.bytes = 16 * 1024, .chunk_bytes = 1024, .lanes = 4};
 
 /// Returns the lines of a journal; a line that is not whole is replaced by its condition.
 inline std::vector<std::string> texts_of(const std::string& path) {

@@ -30,7 +30,7 @@ TEST(journal_order, of_a_thread_that_changes_its_lane_is_that_of_its_appends) {
   const io_test::folder folder;
   constexpr int rounds = 500;
   {
-    journal log(folder.path("log"), {.bytes = 256 * 1024, .chunk = 1024});
+    journal log(folder.path("log"), {.bytes = 256 * 1024, .chunk_bytes = 1024});
     for (int round = 0; round < rounds; ++round) {
       const std::string name = std::to_string(round);
       log.append_with([&](char*, std::size_t) -> std::size_t {

@@ -57,7 +57,7 @@ TEST(journal_signals, a_handler_may_append_where_there_is_one_lane) {
   const std::string path = folder.path("log");
   EXPECT_EQ(in_child([&] {
               alarm(patience_s);
-              journal log(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 1});
+              journal log(path, {.bytes = 64 * 1024, .chunk_bytes = 4096, .lanes = 1});
               target = &log;
               handle(SIGUSR1, [](int) { target->append("handler"); });
               const std::uint64_t number = append_interrupted(SIGUSR1);
@@ -95,7 +95,7 @@ struct counts {
 ending interrupt_all(const std::string& path, int depth, counts expected) {
   return in_child([&] {
     alarm(patience_s);
-    journal log(path, {.bytes = 256 * 1024, .chunk = 4096, .lanes = interrupted_threads});
+    journal log(path, {.bytes = 256 * 1024, .chunk_bytes = 4096, .lanes = interrupted_threads});
     target = &log;
     expected_arrivals = interrupted_threads;
     handle(SIGUSR1, append_and_go_deeper);
@@ -128,7 +128,7 @@ TEST(journal_signals, a_line_that_finds_no_lane_is_counted_and_reported) {
   EXPECT_EQ(
       in_child([&] {
         alarm(patience_s);
-        journal log(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 1});
+        journal log(path, {.bytes = 64 * 1024, .chunk_bytes = 4096, .lanes = 1});
         target = &log;
         logger one_logger(log, "handler");
         target_logger = &one_logger;
@@ -165,7 +165,7 @@ TEST(journal_signals, loggers_in_handlers_of_timers_lose_nothing) {
   constexpr int lines_each = 20'000;
   EXPECT_EQ(in_child([&] {
               alarm(patience_s * 4);
-              journal log(path, {.bytes = 128 << 20, .chunk = 4096, .lanes = 2});
+              journal log(path, {.bytes = 128 << 20, .chunk_bytes = 4096, .lanes = 2});
               logger workers(log, "worker"), handlers(log, "handler");
               target = &log;
               target_logger = &handlers;
@@ -192,7 +192,7 @@ TEST(journal_signals, loggers_in_handlers_of_timers_lose_nothing) {
               const journal_reader contents(path);
               const auto whole = static_cast<int>(contents.lines().size());
               return whole == worker_lines + appended_lines && log.dropped_lines() == 0 &&
-                             contents.torn() + contents.damaged() + contents.lost_pieces() == 0
+                             contents.torn_lines() + contents.damaged_lines() + contents.lost_pieces() == 0
                          ? 0
                          : 100;
             }),

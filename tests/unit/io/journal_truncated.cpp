@@ -26,7 +26,7 @@ using namespace tarn::io;
 using io_test::small;
 using io_test::texts_of;
 
-constexpr journal_options truncated_options{.bytes = 64 * 1024, .chunk = 4096, .lanes = 4};
+constexpr journal_options truncated_options{.bytes = 64 * 1024, .chunk_bytes = 4096, .lanes = 4};
 
 std::string restored(const std::string& path, const std::string& bytes) {
   return "tarn: journal " + path + ": was truncated to " + bytes +
@@ -136,7 +136,7 @@ TEST(journal_truncated, loses_no_line_of_threads_that_append) {
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
     constexpr std::size_t threads = 4;
-    journal log(path, {.bytes = 8 << 20, .chunk = 4096, .lanes = 4, .prepare = 0});
+    journal log(path, {.bytes = 8 << 20, .chunk_bytes = 4096, .lanes = 4, .prefault_bytes = 0});
     constexpr std::uint64_t last_lines = 500;
     std::atomic<std::uint64_t> progress[threads]{};
     std::atomic<bool> was_last_truncation{false};
@@ -176,7 +176,7 @@ TEST(journal_truncated, loses_no_line_of_threads_that_append) {
         if (counts.count(std::to_string(thread) + " " + std::to_string(line)) == 0) return 2;
       }
     }
-    return contents.torn() + contents.damaged() == 0 ? 0 : 3;
+    return contents.torn_lines() + contents.damaged_lines() == 0 ? 0 : 3;
   });
   EXPECT_EQ(child.signal, 0) << child;
   EXPECT_EQ(child.status, 0) << child;
@@ -268,7 +268,7 @@ TEST(journal_truncated, goes_on_on_a_file_system_that_is_full) {
   if (::mount("tarn", disk.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
   const std::string path = disk + "/log";
   const auto child = support::in_child([&] {
-    journal log(path, {.bytes = 512 * 1024, .chunk = 4096, .lanes = 4, .prepare = 0});
+    journal log(path, {.bytes = 512 * 1024, .chunk_bytes = 4096, .lanes = 4, .prefault_bytes = 0});
     log.append("before");
     std::filesystem::resize_file(path, 0);
     std::ofstream(disk + "/other") << std::string(2 << 20, 'x');
@@ -362,7 +362,7 @@ TEST(journal_reopened, changes_nothing_where_it_fails) {
   log.append("goes on in the old one");
   EXPECT_EQ(texts_of(folder.path("log.1")), (lines{"goes on in the old one"}));
   std::filesystem::remove(path);
-  { journal tiny(path, {.bytes = 4096, .chunk = 1024, .lanes = 1}); }
+  { journal tiny(path, {.bytes = 4096, .chunk_bytes = 1024, .lanes = 1}); }
   EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is a journal of 4 chunks, and this one needs 16");
 }
 
@@ -371,8 +371,8 @@ TEST(journal_reopened, keeps_a_line_whole_that_only_the_old_file_has_room_for) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
-    { journal smaller(folder.path("smaller"), {.bytes = 64 * 1024, .chunk = 1024, .lanes = 1}); }
-    journal log(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 1});
+    { journal smaller(folder.path("smaller"), {.bytes = 64 * 1024, .chunk_bytes = 1024, .lanes = 1}); }
+    journal log(path, {.bytes = 64 * 1024, .chunk_bytes = 4096, .lanes = 1});
     const std::string line(3000, 'x');
     log.append(line);
     std::atomic<bool> is_stopped{false};
@@ -412,7 +412,7 @@ TEST(journal_reopened, loses_no_line_while_threads_append) {
   constexpr std::size_t threads = 4, rotations = 50;
   std::vector<std::uint64_t> appended(threads);
   {
-    journal log(path, {.bytes = 4 << 20, .chunk = 4096, .lanes = 2, .prepare = 0});
+    journal log(path, {.bytes = 4 << 20, .chunk_bytes = 4096, .lanes = 2, .prefault_bytes = 0});
     std::vector<std::thread> appenders;
     for (std::size_t thread = 0; thread < threads; ++thread) {
       appenders.emplace_back([&, thread] {
@@ -431,7 +431,7 @@ TEST(journal_reopened, loses_no_line_while_threads_append) {
   std::vector<std::uint64_t> next(threads);
   for (std::size_t rotation = 0; rotation <= rotations; ++rotation) {
     const journal_reader contents(path + "." + std::to_string(rotation));
-    EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
+    EXPECT_EQ(contents.torn_lines() + contents.damaged_lines() + contents.lost_pieces(), 0u);
     for (const journal_line& line : contents.lines()) {
       const std::size_t thread = static_cast<std::size_t>(line.text[0] - '0');
       ASSERT_EQ(line.text, std::to_string(thread) + " " + std::to_string(next[thread]++));

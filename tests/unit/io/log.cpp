@@ -69,7 +69,7 @@ class log_test : public testing::Test {
   }
 
   std::string path_ = testing::TempDir() + "log-" + std::to_string(getpid());
-  journal file_{(std::remove(path_.c_str()), path_), {.bytes = 1 << 20, .chunk = 4096}};
+  journal file_{(std::remove(path_.c_str()), path_), {.bytes = 1 << 20, .chunk_bytes = 4096}};
 
   void TearDown() override { std::remove(path_.c_str()); }
 };
@@ -225,7 +225,7 @@ TEST_F(log_test, a_formatter_may_log_into_the_same_journal) {
   std::remove(path_.c_str());
   const auto child = support::in_child([&] {
     alarm(10);
-    journal one_lane(path_, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 1});
+    journal one_lane(path_, {.bytes = 64 * 1024, .chunk_bytes = 4096, .lanes = 1});
     logger outer(one_lane, "outer"), inner(one_lane, "inner");
     logger_of_connections = &inner;
     outer.info("{} of {:>3}", connection{7}, "a");
@@ -401,7 +401,7 @@ TEST_F(log_test, two_hundred_kills_lose_no_line) {
     shared_progress->returned = 0;
     const pid_t child = fork();
     if (child == 0) {
-      journal file(path, {.bytes = 4 << 20, .chunk = 4096, .prepare = 0});
+      journal file(path, {.bytes = 4 << 20, .chunk_bytes = 4096, .prefault_bytes = 0});
       logger log(file, "killed");
       for (int line = 0; line < 20'000; ++line) {
         log.info("line {} of {}", line, "many");
@@ -449,7 +449,7 @@ TEST(log_truncated, escapes_within_its_line) {
   const std::string path = folder.path("log");
   for (const log_form form : {log_form::logfmt, log_form::json}) {
     const auto child = support::in_child([&] {
-      journal file(path, {.bytes = 64 * 1024, .chunk = 4096, .lanes = 4});
+      journal file(path, {.bytes = 64 * 1024, .chunk_bytes = 4096, .lanes = 4});
       logger log(file, "truncated", level::info, form);
       const std::string quotes(600, '"');
       std::atomic<bool> has_finished{false};

@@ -27,11 +27,11 @@
 
 namespace {
 
-using tarn::noise;
-using tarn::noise_kind;
-using tarn::noise_log;
-using tarn::on_noise;
+using tarn::on_violation;
 using tarn::quiet_region;
+using tarn::quiet_violation;
+using tarn::violation_kind;
+using tarn::violation_log;
 
 #if !TARN_CHECKS
 
@@ -39,7 +39,7 @@ using tarn::quiet_region;
 static_assert(std::is_empty_v<quiet_region>);
 
 TEST(quiet_region, is_nothing_without_checks) {
-  noise_log violations;
+  violation_log violations;
   {
     const quiet_region quiet{"region", violations};
     static_cast<void>(getppid());
@@ -53,15 +53,16 @@ TEST(quiet_region, is_nothing_without_checks) {
 /// Returns the violations of `body` as text: "system call write, heap call malloc".
 template <class Body>
 std::string heard_in(Body body) {
-  noise_log log;
+  violation_log log;
   {
     const quiet_region quiet{"test", log};
     body();
   }
   std::string text;
-  for (const noise& noise_kept : log.first_violations()) {
+  for (const quiet_violation& kept_violation : log.first_violations()) {
     static constexpr const char* kinds[] = {"call ", "wait ", "heap "};
-    text += (text.empty() ? "" : ", ") + std::string(kinds[static_cast<int>(noise_kept.kind)]) + noise_kept.name;
+    text +=
+        (text.empty() ? "" : ", ") + std::string(kinds[static_cast<int>(kept_violation.kind)]) + kept_violation.name;
   }
   EXPECT_GE(log.count(), log.first_violations().size());
   return text;
@@ -180,7 +181,7 @@ bool is_in(const void* address, void (*function)()) {
 }
 
 TEST_F(quiet_regions, tells_the_stack) {
-  noise_log violations;
+  violation_log violations;
   {
     const quiet_region quiet{"test", violations};
     outside();
@@ -196,7 +197,7 @@ TEST_F(quiet_regions, tells_the_stack) {
 }
 
 TEST_F(quiet_regions, lies_in_another) {
-  noise_log outer, inner;
+  violation_log outer, inner;
   {
     const quiet_region region{"outer", outer};
     {
@@ -210,14 +211,14 @@ TEST_F(quiet_regions, lies_in_another) {
   EXPECT_EQ(outer.count(), 2u);
 }
 
-TEST_F(quiet_regions, keeps_the_first_noises_and_counts_all) {
-  noise_log violations;
+TEST_F(quiet_regions, keeps_the_first_violations_and_counts_all) {
+  violation_log violations;
   {
     const quiet_region quiet{"test", violations};
     for (int number = 0; number < 100; ++number) static_cast<void>(getppid());
   }
   EXPECT_EQ(violations.count(), 100u);
-  EXPECT_EQ(violations.first_violations().size(), noise_log::capacity);
+  EXPECT_EQ(violations.first_violations().size(), violation_log::capacity);
   EXPECT_TRUE(violations.text().ends_with("and 84 more\n"));
 }
 
@@ -239,7 +240,7 @@ TEST_F(quiet_regions, does_not_hear_other_threads) {
 }
 
 TEST_F(quiet_regions, ends_with_an_exception) {
-  noise_log violations;
+  violation_log violations;
   bool is_caught = false;
   try {
     const quiet_region quiet{"test", violations};
@@ -375,7 +376,7 @@ TEST_F(quiet_regions, threads_and_children_start_in_it) {
               if (child == 0) {
                 const sigset_t inner_mask = mask_now();
                 if (std::memcmp(&inner_mask, &before, sizeof(std::uint64_t)) != 0) _exit(8);
-                noise_log own_log;
+                violation_log own_log;
                 {
                   const quiet_region quiet{"in the child", own_log};
                   static_cast<void>(getppid());
@@ -403,7 +404,7 @@ TEST_F(quiet_regions, reports_on_standard_error) {
 
 TEST_F(quiet_regions, ends_the_process_if_wanted) {
   const support::ending child_ending = support::in_child([] {
-    const quiet_region quiet{"parse request", on_noise::abort};
+    const quiet_region quiet{"parse request", on_violation::abort};
     static_cast<void>(getppid());
   });
   EXPECT_EQ(child_ending.signal, SIGABRT);
@@ -414,7 +415,7 @@ TEST_F(quiet_regions, ends_the_process_if_wanted) {
 TEST_F(quiet_regions, leaves_a_foreign_sigsys_to_others) {
   const support::ending child_ending = support::in_child([] {
     std::signal(SIGSYS, [](int) { _exit(5); });
-    noise_log violations;
+    violation_log violations;
     {
       const quiet_region quiet{"test", violations};
       static_cast<void>(getppid());

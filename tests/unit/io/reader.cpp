@@ -35,7 +35,7 @@ TEST(reader, lines_are_those_of_getline) {
   for (const std::string text : {"", "\n", "a", "a\n", "\n\n", "a\n\nb", "one\ntwo\n", "\none"}) {
     const std::string path = folder.file("text", text);
     for (const std::size_t buffer : {1, 2, 3, 64 * 1024}) {
-      reader input(path, {.buffer = buffer});
+      reader input(path, {.buffer_bytes = buffer});
       EXPECT_EQ(lines_of(input), lines_of(text)) << testing::PrintToString(text) << ", buffer " << buffer;
       EXPECT_EQ(input.offset(), text.size());
       EXPECT_FALSE(input.line()) << "still at the end";
@@ -51,7 +51,7 @@ TEST(reader, short_reads_and_interruptions_change_nothing) {
     io_test::numbers random(seed);
     const io_test::fake::scoped_hook hook(
         [&](const call& system_call) { return short_and_interrupted(random, system_call); });
-    reader input(path, {.buffer = 1 + random.next_below(2000)});
+    reader input(path, {.buffer_bytes = 1 + random.next_below(2000)});
     EXPECT_EQ(lines_of(input), lines_of(text)) << "seed " << seed;
   }
 }
@@ -64,7 +64,7 @@ TEST(reader, mixed_views_give_every_byte_once) {
     io_test::numbers random(seed);
     const io_test::fake::scoped_hook hook(
         [&](const call& system_call) { return short_and_interrupted(random, system_call); });
-    reader input(path, {.buffer = 1 + random.next_below(5000)});
+    reader input(path, {.buffer_bytes = 1 + random.next_below(5000)});
     std::string content;
     for (bool has_more = true; has_more;) {
       ASSERT_EQ(input.offset(), content.size());
@@ -107,10 +107,10 @@ TEST(reader, a_system_call_for_each_buffer_and_no_more) {
 TEST(reader, a_record_that_is_too_long_is_an_error) {
   const io_test::folder folder;
   const std::string path = folder.file("text", "short\n" + std::string(101, 'x') + "\n");
-  reader input(path, {.buffer = 16, .longest = 100});
+  reader input(path, {.buffer_bytes = 16, .max_record_bytes = 100});
   EXPECT_EQ(input.line(), "short");
   EXPECT_EQ(io_test::thrown<error>([&] { input.line(); }), path + ": a record of more than 100 bytes at offset 6");
-  reader enough(path, {.buffer = 16, .longest = 102});
+  reader enough(path, {.buffer_bytes = 16, .max_record_bytes = 102});
   enough.line();
   EXPECT_EQ(enough.line()->size(), 101u);
 }
@@ -157,7 +157,7 @@ TEST(reader, every_call_can_fail) {
     const io_test::fake::scoped_hook hook(
         [&](const call& system_call) { return system_call.number == failing ? verdict{.error = EIO} : verdict{}; });
     try {
-      reader input(path, {.buffer = 1000});
+      reader input(path, {.buffer_bytes = 1000});
       lines_of(input);
     } catch (const error& failed) {
       EXPECT_EQ(failed.code(), std::errc::io_error);

@@ -100,7 +100,7 @@ TEST(scan, searches_files_and_readers_like_memory) {
     const mapped_file mapped(path);
     EXPECT_TRUE(mapped.is_mapped());
     const auto expected = static_cast<std::uint64_t>(std::count(text.begin(), text.end(), 'q'));
-    reader read(path, {.buffer = 1 + random.next_below(2000)});
+    reader read(path, {.buffer_bytes = 1 + random.next_below(2000)});
     EXPECT_EQ(count(mapped, 'q'), expected);
     EXPECT_EQ(count(read, 'q'), expected);
     for (int turn = 0; turn < 20; ++turn) {
@@ -109,7 +109,7 @@ TEST(scan, searches_files_and_readers_like_memory) {
       const std::size_t position = text.find(pattern);
       const auto expected_offset =
           position == std::string::npos ? std::optional<std::uint64_t>() : std::optional<std::uint64_t>(position);
-      reader input(path, {.buffer = 1 + random.next_below(2000)});
+      reader input(path, {.buffer_bytes = 1 + random.next_below(2000)});
       ASSERT_EQ(find(mapped, pattern), expected_offset);
       ASSERT_EQ(find(input, pattern), expected_offset);
       ASSERT_EQ(input.offset(), expected_offset ? *expected_offset + pattern.size() : text.size())
@@ -150,7 +150,7 @@ TEST(lines, are_those_of_getline) {
     const mapped_file mapped(path);
     EXPECT_EQ(lines_of(mapped), expected);
     for (const std::size_t buffer : {1, 10, 64, 1000, 64 * 1024}) {
-      reader input(path, {.buffer = buffer});
+      reader input(path, {.buffer_bytes = buffer});
       EXPECT_EQ(lines_of(input), expected) << "buffer " << buffer;
       EXPECT_EQ(input.offset(), text.size());
     }
@@ -163,7 +163,7 @@ TEST(lines, a_loop_that_is_left_leaves_the_reader_behind_its_last_line) {
   const std::string path = folder.file("text", text);
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     io_test::numbers random(seed);
-    reader input(path, {.buffer = 1 + random.next_below(3000)});
+    reader input(path, {.buffer_bytes = 1 + random.next_below(3000)});
     std::uint64_t offset = 0;
     while (offset < text.size()) {
       if (random.next_below(3) == 0) {

@@ -41,7 +41,7 @@ class spdlog_test : public testing::Test {
   }
 
   std::string path_ = testing::TempDir() + "spdlog-" + std::to_string(getpid());
-  journal file_{(std::remove(path_.c_str()), path_), {.bytes = 4 << 20, .chunk = 4096}};
+  journal file_{(std::remove(path_.c_str()), path_), {.bytes = 4 << 20, .chunk_bytes = 4096}};
 };
 
 TEST_F(spdlog_test, lines_have_the_form_of_a_logger) {
@@ -82,7 +82,7 @@ TEST_F(spdlog_test, threads_write_whole_lines) {
 TEST_F(spdlog_test, no_line_is_lost_when_the_process_is_killed) {
   path_ += "-of-child";
   const support::ending child_ending = support::in_child([&] {
-    journal childs(path_, {.bytes = 4 << 20, .chunk = 4096});
+    journal childs(path_, {.bytes = 4 << 20, .chunk_bytes = 4096});
     spdlog::logger log = logger_to(childs);
     for (int number = 0; number < 1000; ++number) log.info("line {}", number);
     std::raise(SIGKILL);

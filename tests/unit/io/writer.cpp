@@ -60,7 +60,7 @@ TEST(writer, what_was_written_is_there) {
     }
     std::string expected;
     {
-      writer output(folder.path("file"), {.buffer = 1 + random.next_below(5000)});
+      writer output(folder.path("file"), {.buffer_bytes = 1 + random.next_below(5000)});
       expected = write_everything(output, random, 100'000);
     }
     ASSERT_EQ(content(folder.path("file")), expected) << "seed " << seed;
@@ -82,7 +82,7 @@ TEST(writer, small_lines_are_few_calls_and_large_ones_are_not_copied) {
   output.write("head ");
   output.write(std::string(1 << 20, 'x'));
   EXPECT_EQ(writes, 1u) << "buffer and bytes together";
-  EXPECT_EQ(output.buffered(), 0u);
+  EXPECT_EQ(output.buffered_bytes(), 0u);
 }
 
 TEST(writer, a_call_that_throws_has_taken_nothing_and_a_flush_goes_on) {
@@ -98,7 +98,7 @@ TEST(writer, a_call_that_throws_has_taken_nothing_and_a_flush_goes_on) {
       return verdict{.limit = now};
     });
     std::string expected;
-    writer output(folder.path("file"), {.buffer = 64});
+    writer output(folder.path("file"), {.buffer_bytes = 64});
     for (int number = 0; number < 20; ++number) {
       const std::string line(static_cast<std::size_t>(number * 5), static_cast<char>('a' + number));
       try {
@@ -132,7 +132,7 @@ TEST(writer, takes_nothing_after_it_was_closed) {
   EXPECT_EQ(io_test::thrown<error>([&] { output.gather(std::vector<std::string_view>(100, "x")); }), message);
   EXPECT_EQ(io_test::thrown<error>([&] { output.reserve(1); }), message);
   output.flush();
-  EXPECT_EQ(output.buffered(), 0u);
+  EXPECT_EQ(output.buffered_bytes(), 0u);
   EXPECT_EQ(content(folder.path("file")), "kept");
   output = writer(folder.path("second"));
   output.write("again");
@@ -169,7 +169,7 @@ TEST(writer, every_call_can_fail) {
     const io_test::fake::scoped_hook hook(
         [&](const call& system_call) { return system_call.number == failing ? verdict{.error = EIO} : verdict{}; });
     try {
-      writer output(path, {.buffer = 100});
+      writer output(path, {.buffer_bytes = 100});
       for (int line = 0; line < 20; ++line) output.line("a line of some bytes");
       output.sync();
       output.close();
@@ -288,7 +288,7 @@ TEST(writer, moves) {
 
 TEST(writer, formats_that_fail_leave_nothing) {
   const io_test::folder folder;
-  writer output(folder.path("file"), {.buffer = 16});
+  writer output(folder.path("file"), {.buffer_bytes = 16});
   print_line(output, "{:>40}", "right");
   EXPECT_THROW(print(output, fmt::runtime("{:d}"), "text"), fmt::format_error);
   output.close();

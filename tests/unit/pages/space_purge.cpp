@@ -28,13 +28,13 @@ class purge_test : public space_test {
 
   /// Lets time pass in steps, with a visit at each.
   std::size_t purged_after(std::uint64_t ms) {
-    const std::size_t start = platform::purged().bytes;
+    const std::size_t start = platform::purge_totals().bytes;
     for (std::uint64_t step = 0; step < ms; step += 25) {
       fake::advance_ms(25);
       tested.purge(platform::now_ms(), delay_ms);
       EXPECT_TRUE(tested.is_valid());
     }
-    return platform::purged().bytes - start;
+    return platform::purge_totals().bytes - start;
   }
 
   slab* keeper = nullptr;
@@ -94,10 +94,10 @@ TEST_F(purge_test, the_tail_of_a_block_that_shrank_goes_back) {
 
 TEST_F(purge_test, no_delay_means_the_next_visit) {
   tested.deallocate(make(1_MiB));
-  const std::size_t start = platform::purged().bytes;
+  const std::size_t start = platform::purge_totals().bytes;
   tested.purge(platform::now_ms(), 0);
   tested.purge(platform::now_ms(), 0);
-  EXPECT_EQ(platform::purged().bytes - start, 1_MiB);
+  EXPECT_EQ(platform::purge_totals().bytes - start, 1_MiB);
 }
 
 TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
@@ -108,18 +108,18 @@ TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
   for (int round = 0; round < 40; ++round) {  // the rest of each segment, so that none goes back as a whole
     ASSERT_NE(tested.allocate_large(3_MiB, unit_bytes, owner), nullptr);
   }
-  const std::size_t at_first = platform::purged().bytes;
+  const std::size_t at_first = platform::purge_totals().bytes;
   for (int round = 0; round < 30; ++round) {
     tested.deallocate(used_blocks.back());
     used_blocks.pop_back();
   }
-  EXPECT_EQ(platform::purged().bytes, at_first);
+  EXPECT_EQ(platform::purge_totals().bytes, at_first);
   std::size_t sum = 0;
   for (int visits = 0; visits < 50; ++visits) {
     fake::advance_ms(delay_ms / 2);
-    const std::size_t start = platform::purged().bytes;
+    const std::size_t start = platform::purge_totals().bytes;
     tested.purge(platform::now_ms(), delay_ms);
-    const std::size_t now = platform::purged().bytes - start;
+    const std::size_t now = platform::purge_totals().bytes - start;
     EXPECT_LE(now, 68_MiB);
     sum += now;
   }
@@ -130,25 +130,25 @@ TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
 TEST_F(purge_test, what_is_freed_in_bulk_goes_back_without_a_visit) {
   std::vector<slab*> runs;
   for (int round = 0; round < 30; ++round) runs.push_back(make(10_MiB));
-  const std::size_t start = platform::purged().bytes;
+  const std::size_t start = platform::purge_totals().bytes;
   while (!runs.empty()) {
-    const std::size_t before_this = platform::purged().bytes;
+    const std::size_t before_this = platform::purge_totals().bytes;
     tested.deallocate(runs.back());
     runs.pop_back();
-    EXPECT_LE(platform::purged().bytes - before_this, 20_MiB);
+    EXPECT_LE(platform::purge_totals().bytes - before_this, 20_MiB);
     ASSERT_TRUE(tested.is_valid());
   }
-  EXPECT_GE(platform::purged().bytes - start, 300_MiB - 40_MiB);
-  EXPECT_LE(platform::purged().bytes - start, 300_MiB - 4_MiB);
+  EXPECT_GE(platform::purge_totals().bytes - start, 300_MiB - 40_MiB);
+  EXPECT_LE(platform::purge_totals().bytes - start, 300_MiB - 4_MiB);
 }
 
 TEST_F(purge_test, what_is_needed_again_at_once_is_kept_the_next_time) {
   const auto wave = [this] {
-    const std::size_t start = platform::purged().bytes;
+    const std::size_t start = platform::purge_totals().bytes;
     std::vector<slab*> runs;
     for (int round = 0; round < 10; ++round) runs.push_back(make(10_MiB));
     for (slab* run : runs) tested.deallocate(run);
-    return platform::purged().bytes - start;
+    return platform::purge_totals().bytes - start;
   };
   EXPECT_GT(wave(), 50_MiB);
   std::size_t last = 100_MiB;
@@ -224,13 +224,13 @@ TEST_F(purge_test, of_memory_with_a_locked_page_only_its_unit_stays) {
     slab* const block = make(12_MiB);
     lock_page_of(*block);
     tested.deallocate(block);
-    const std::size_t start = platform::purged().bytes;
+    const std::size_t start = platform::purge_totals().bytes;
     if (is_by_age) {
       purged_after(2 * delay_ms);
     } else {
       tested.purge_all();
     }
-    EXPECT_EQ(platform::purged().bytes - start, 12_MiB - unit_bytes);
+    EXPECT_EQ(platform::purge_totals().bytes - start, 12_MiB - unit_bytes);
     EXPECT_EQ(tested.index().dirty_units(), 0u);
     EXPECT_TRUE(tested.is_valid());
     slab* const reused = make(12_MiB);
@@ -248,11 +248,11 @@ TEST_F(purge_test, memory_freed_beside_a_locked_page_goes_at_once_and_by_age) {
   lock_page_of(*block);
   tested.deallocate(block);
   EXPECT_EQ(purged_after(2 * delay_ms), 0u);
-  std::size_t start = platform::purged().bytes;
+  std::size_t start = platform::purge_totals().bytes;
   tested.deallocate(large);
-  EXPECT_GE(platform::purged().bytes - start, 10_MiB) << "excess";
+  EXPECT_GE(platform::purge_totals().bytes - start, 10_MiB) << "excess";
   purged_after(2 * delay_ms);
-  EXPECT_EQ(platform::purged().bytes - start, 30_MiB);
+  EXPECT_EQ(platform::purge_totals().bytes - start, 30_MiB);
   start = platform::system_calls().madvise;
   purged_after(20 * delay_ms);
   EXPECT_EQ(platform::system_calls().madvise, start) << "the locked page is tried again and again";
@@ -297,10 +297,10 @@ TEST_F(purge_test, locked_memory_costs_few_calls_at_growing_intervals) {
   EXPECT_LT(work(130), 3 * 20u) << "pauses do not grow";
   fake::refuse_purges(false);
   fake::advance_ms(64'000);
-  const std::size_t start = platform::purged().bytes;
+  const std::size_t start = platform::purge_totals().bytes;
   work(1);
   purged_after(2 * delay_ms);
-  EXPECT_GT(platform::purged().bytes - start, 10_MiB) << "unlocked memory goes back again";
+  EXPECT_GT(platform::purge_totals().bytes - start, 10_MiB) << "unlocked memory goes back again";
 }
 
 TEST_F(purge_test, purges_at_once_when_configured_so) {
@@ -309,9 +309,9 @@ TEST_F(purge_test, purges_at_once_when_configured_so) {
   tested.configure({.purge = pages::purging::at_once});
   keeper = tested.allocate_slab(0, owner);
   slab* const block = make(1_MiB);
-  const std::size_t start = platform::purged().bytes;
+  const std::size_t start = platform::purge_totals().bytes;
   tested.deallocate(block);
-  EXPECT_EQ(platform::purged().bytes - start, 1_MiB);
+  EXPECT_EQ(platform::purge_totals().bytes - start, 1_MiB);
   EXPECT_TRUE(tested.is_valid());
   slab* const reused = tested.allocate_large(1_MiB, unit_bytes, owner);
   EXPECT_EQ(reused, block);

@@ -347,10 +347,10 @@ TEST(CONTRACT, purge_gives_pages_back_and_they_read_as_zero) {
   char* const start = static_cast<char*>(platform::map(16 * page, page));
   ASSERT_NE(start, nullptr);
   std::memset(start, 1, 16 * page);
-  const auto before = platform::purged();
+  const auto before = platform::purge_totals();
   ASSERT_TRUE(platform::purge(start + 4 * page, 8 * page));
-  EXPECT_EQ(platform::purged().runs, before.runs + 1);
-  EXPECT_EQ(platform::purged().bytes, before.bytes + 8 * page);
+  EXPECT_EQ(platform::purge_totals().runs, before.runs + 1);
+  EXPECT_EQ(platform::purge_totals().bytes, before.bytes + 8 * page);
   EXPECT_FALSE(is_resident(start + 4 * page, page));
   EXPECT_TRUE(is_zero(start + 4 * page, 8 * page));
   EXPECT_EQ(start[4 * page - 1], 1);

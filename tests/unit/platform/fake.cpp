@@ -142,11 +142,11 @@ TEST_F(fake_platform, a_refused_purge_keeps_the_contents) {
   char* const start = static_cast<char*>(map(page, page));
   ASSERT_NE(start, nullptr);
   *start = 4;
-  const auto before = purged().runs;
+  const auto before = purge_totals().runs;
   fake::refuse_purges(true);
   EXPECT_FALSE(purge(start, page));
   EXPECT_EQ(*start, 4);
-  EXPECT_EQ(purged().runs, before);
+  EXPECT_EQ(purge_totals().runs, before);
   fake::refuse_purges(false);
   EXPECT_TRUE(purge(start, page));
   EXPECT_EQ(*start, 0);

@@ -220,7 +220,7 @@ TEST(arena, small_chunks_become_one) {
 
 TEST(arena, reset_keeps_no_more_than_told) {
   support::upstream up;
-  arena request({.upstream = &up, .first_chunk = 1000, .keep = 20'000});
+  arena request({.upstream = &up, .first_chunk = 1000, .spare_limit = 20'000});
   for (int round = 0; round < 5; ++round) {
     static_cast<void>(request.allocate(500));
     static_cast<void>(request.allocate(100'000));
@@ -235,7 +235,7 @@ TEST(arena, reset_keeps_no_more_than_told) {
 
 TEST(arena, keeps_nothing_when_told_so) {
   support::upstream up;
-  arena request({.upstream = &up, .keep = 1});  // every chunk is larger
+  arena request({.upstream = &up, .spare_limit = 1});  // every chunk is larger
   for (int round = 0; round < 5; ++round) {
     static_cast<void>(request.allocate(100));
     request.reset();

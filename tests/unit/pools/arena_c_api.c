@@ -81,7 +81,7 @@ const char* scene_arena_errors(void) {
 
 const char* scene_arena_upstream(void) {
   tarn_heap* const heap = tarn_heap_create(NULL);
-  const tarn_arena_options options = {.upstream = heap, .first_chunk = 1000, .keep = 1};
+  const tarn_arena_options options = {.upstream = heap, .first_chunk = 1000, .spare_limit = 1};
   tarn_arena* const arena = tarn_arena_create(&options);
   EXPECT(tarn_owner_of(tarn_arena_malloc(arena, 10)) == heap);
   EXPECT(tarn_arena_get_statistics(arena).chunk_bytes == 1008);

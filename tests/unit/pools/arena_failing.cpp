@@ -71,7 +71,7 @@ void each_n(void (support::upstream::*fail)(std::size_t)) {
   int hit = 0;
   for (std::size_t n = 1;; ++n) {
     support::upstream up;
-    arena request({.upstream = &up, .first_chunk = 128, .keep = n % 2 == 0 ? 0u : 1000u});
+    arena request({.upstream = &up, .first_chunk = 128, .spare_limit = n % 2 == 0 ? 0u : 1000u});
     (up.*fail)(n);
     scene(request);
     const bool has_failed = up.refused() != 0;

@@ -173,10 +173,11 @@ class arena_sequences : public testing::TestWithParam<std::uint32_t> {};
 TEST_P(arena_sequences, keep_every_byte) {
   support::upstream up;
   std::vector<std::byte> first(GetParam() % 3 == 0 ? 3000 : 0);
-  sequence(
-      GetParam(),
-      {.upstream = &up, .first_chunk = GetParam() % 2 == 0 ? 300u : 4096u, .keep = GetParam() % 5 == 0 ? 8192u : 0u},
-      first)
+  sequence(GetParam(),
+           {.upstream = &up,
+            .first_chunk = GetParam() % 2 == 0 ? 300u : 4096u,
+            .spare_limit = GetParam() % 5 == 0 ? 8192u : 0u},
+           first)
       .play(6000);
 }
 

@@ -56,7 +56,7 @@ TEST(recycle, steady_use_makes_no_object) {
   }
   EXPECT_EQ(object::constructed, 3);
   {
-    std::vector<tarn::recycled<object>> handles;
+    std::vector<tarn::recycled_object<object>> handles;
     for (int number = 0; number < 50; ++number) handles.push_back(tarn::recycle<object>());
   }
   EXPECT_EQ(object::alive, 16);
@@ -85,11 +85,12 @@ TEST(recycle, a_handle_that_travels_ends_where_it_is) {
   using object = counted_in_test<3>;
   worker second_thread;
   auto recycled_object = tarn::recycle<object>();
-  second_thread.run(
-      [moved = std::make_shared<tarn::recycled<object>>(std::move(recycled_object))]() mutable { moved.reset(); });
+  second_thread.run([moved = std::make_shared<tarn::recycled_object<object>>(std::move(recycled_object))]() mutable {
+    moved.reset();
+  });
   EXPECT_EQ(tarn::recycler<object>::size(), 0u);
   second_thread.run([] { EXPECT_EQ(tarn::recycler<object>::size(), 1u); });
-  std::optional<tarn::recycled<object>> travelling;
+  std::optional<tarn::recycled_object<object>> travelling;
   second_thread.run([&] { travelling.emplace(tarn::recycle<object>()); });
   second_thread.end();
   EXPECT_EQ(object::alive, 1);
@@ -159,7 +160,7 @@ TEST(recycle, may_be_used_first_in_a_thread_local_destructor) {
 TEST(recycle, handles_may_outlive_the_cache) {
   using object = counted_in_test<6>;
   std::thread([] {
-    static thread_local std::optional<tarn::recycled<object>> last_object;
+    static thread_local std::optional<tarn::recycled_object<object>> last_object;
     last_object.emplace(tarn::recycle<object>());
     { const auto first = tarn::recycle<object>(); }
   }).join();
@@ -168,8 +169,8 @@ TEST(recycle, handles_may_outlive_the_cache) {
 
 // Objects hold recycled ones themselves, of the same type and of others.
 struct tree {
-  std::vector<tarn::recycled<tree>> children;
-  std::optional<tarn::recycled<counted_in_test<7>>> leaf;
+  std::vector<tarn::recycled_object<tree>> children;
+  std::optional<tarn::recycled_object<counted_in_test<7>>> leaf;
   void grow(int depth) {
     leaf.emplace(tarn::recycle<counted_in_test<7>>());
     for (int number = 0; depth > 0 && number < 2; ++number) {
@@ -218,7 +219,7 @@ TEST(recycle, destructors_of_kept_objects_use_caches) {
 TEST(recycle, threads_may_pass_handles_around) {
   using object = counted_in_test<9>;
   {
-    std::vector<tarn::recycled<object>> queue;
+    std::vector<tarn::recycled_object<object>> queue;
     worker first, second;
     for (int round = 0; round < 50; ++round) {
       first.run([&] {

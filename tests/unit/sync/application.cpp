@@ -299,7 +299,7 @@ TEST(application, a_reload_that_fails_changes_nothing) {
               app.on_work([&](worker& me) {
                 app.reload();
                 wait_until([&] { return reloads == 1; });
-                if (!me.stopping()) app.stop();
+                if (!me.is_stopping()) app.stop();
                 wait_for_the_stop(me);
               });
               return app.run();

@@ -24,7 +24,7 @@ using tarn::worker;
 
 inline void wait_for_the_stop(tarn::worker& me) {
   pollfd stop{me.stop_descriptor(), POLLIN, 0};
-  while (!me.stopping()) poll(&stop, 1, -1);
+  while (!me.is_stopping()) poll(&stop, 1, -1);
 }
 template <class Condition>
 void wait_until(Condition condition) {

@@ -153,7 +153,7 @@ TEST(read_only, is_built_once_and_read) {
     settings.build(config(7));
     EXPECT_TRUE(settings.is_built());
     EXPECT_EQ(config::alive, 1);
-    const tarn::working from_here_on;
+    const tarn::work_phase from_here_on;
     std::thread([&] { EXPECT_EQ(settings->value, 7); }).join();
     static_assert(std::is_same_v<decltype(*settings), const config&>);
   }
@@ -180,12 +180,12 @@ TEST(read_only, misuses_are_named) {
     settings.build(config(2));
   });
   const auto late_build = in_child([&] {
-    const tarn::working from_here_on;
+    const tarn::work_phase from_here_on;
     settings.build(config(1));
   });
   const auto second_region = in_child([&] {
-    const tarn::working from_here_on;
-    const tarn::working and_here;
+    const tarn::work_phase from_here_on;
+    const tarn::work_phase and_here;
   });
   const auto at_line = [](unsigned number) { return " read_only.cpp:" + std::to_string(number); };
   EXPECT_EQ(twice, fault(start + " is built again at" + at_line(line + 3) + "; it was built at" + at_line(line + 2) +
@@ -193,17 +193,17 @@ TEST(read_only, misuses_are_named) {
   EXPECT_EQ(late_build, fault(start + " is built at" + at_line(line + 7) + " while workers run, since" +
                               at_line(line + 6) + ": build it before them, or make it tarn::reloadable"));
   EXPECT_EQ(second_region,
-            fault("tarn: a tarn::application or tarn::working begins at" + at_line(line + 11) +
+            fault("tarn: a tarn::application or tarn::work_phase begins at" + at_line(line + 11) +
                   " while another one lives, since" + at_line(line + 10) + ": a process may have one at a time"));
 }
 
 TEST(read_only, may_be_built_between_two_times_of_work) {
-  { const tarn::working first; }
-  EXPECT_FALSE(tarn::working::now());
+  { const tarn::work_phase first; }
+  EXPECT_FALSE(tarn::work_phase::is_running());
   tarn::read_only<config> settings;
   settings.build(config(1));
-  const tarn::working second;
-  EXPECT_TRUE(tarn::working::now());
+  const tarn::work_phase second;
+  EXPECT_TRUE(tarn::work_phase::is_running());
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
   }
   EXPECT_EQ(value_of(number), 4);
   EXPECT_EQ(instance_counter::alive, 3);
-  const std::vector<tarn::parked_reader> readers = number.parked();
+  const std::vector<tarn::parked_reader> readers = number.parked_readers();
   ASSERT_EQ(readers.size(), 2u);
   EXPECT_EQ(readers[0].version, 1u);
   EXPECT_EQ(readers[1].version, 3u);
@@ -314,7 +314,8 @@ TEST(reloadable, works_in_a_forked_child) {
   const auto check = [&] {
     number->publish(4);  // the version of the second thread does not count: three are retired now
     bool is_good = instance_counter::alive == 3 && (*own_snapshot)->value == 2 && number->collect() == 1;
-    is_good &= number->parked().size() == 1 && number->parked()[0].thread == static_cast<std::uint32_t>(gettid());
+    is_good &= number->parked_readers().size() == 1 &&
+               number->parked_readers()[0].thread == static_cast<std::uint32_t>(gettid());
 #ifndef __SANITIZE_THREAD__  // it has no threads in such a child
     std::thread([&] { is_good &= value_of(*number) == 4; }).join();
 #endif
@@ -346,7 +347,7 @@ TEST(reloadable, a_forked_child_keeps_snapshots_of_other_threads) {
     is_good &= instance_counter::alive == 3;
     moved.reset();
     is_good &= number.collect() == 1 && instance_counter::alive == 2 && (*of_stranger)->value == 3;
-    is_good &= number.parked().size() == 1;
+    is_good &= number.parked_readers().size() == 1;
     stranger.run([&] { of_stranger.reset(); });
 #else
     moved.reset();
@@ -446,7 +447,7 @@ int publish_without_barriers() {
         return 5;
       }
     }
-    if (instance_counter::alive != 3 || value_of(number) != 4 || !number.parked().empty()) return 6;
+    if (instance_counter::alive != 3 || value_of(number) != 4 || !number.parked_readers().empty()) return 6;
   }
   return instance_counter::alive;  // at destruction nobody may read
 }

@@ -52,7 +52,7 @@ TEST(reloadable_map, replaces_each_value_on_its_own) {
   EXPECT_EQ(tenants.size(), 3u);
   EXPECT_EQ(value_of(tenants, "c"), 30);
   EXPECT_EQ(tenant::alive, 4);
-  EXPECT_EQ(tenants.parked().size(), 1u);
+  EXPECT_EQ(tenants.parked_readers().size(), 1u);
   EXPECT_FALSE(tenants.wait_for_readers(0s));
   int sum = 0;
   EXPECT_EQ(tenants.for_each(

@@ -38,9 +38,9 @@ class idle_purge : public testing::Test {
     while (fake::run_helper()) {
     }
     fake::reset();
-    before_ = platform::purged().bytes;
+    before_ = platform::purge_totals().bytes;
   }
-  std::uint64_t purged() const { return platform::purged().bytes - before_; }
+  std::uint64_t purged() const { return platform::purge_totals().bytes - before_; }
 
   static void allocate_and_free(heap& owner, std::size_t count, std::size_t bytes) {
     std::vector<void*> blocks;
@@ -185,7 +185,7 @@ struct adoptions {
   static void adopt() {
     if (++sleeps <= max_sleeps) {
       std::thread([] { current().deallocate(current().allocate(1_KiB)); }).join();
-      purged_bytes = platform::purged().bytes;
+      purged_bytes = platform::purge_totals().bytes;
     }
   }
 };
@@ -279,13 +279,13 @@ struct fork_in_a_purge {
       alarm(60);
       bool is_right = false;
       std::thread([&is_right] {  // the locks of this thread are the helper's
-        const std::uint64_t before = platform::purged().bytes;
+        const std::uint64_t before = platform::purge_totals().bytes;
         heap lane;
         lane.deallocate(lane.allocate(5_MiB));
         std::vector<void*> blocks;
         for (int number = 0; number < 3; ++number) blocks.push_back(current().allocate(5_MiB));
         for (void* block : blocks) current().deallocate(block);
-        is_right = fake::run_helper() && platform::purged().bytes - before >= 15_MiB && lane.is_valid();
+        is_right = fake::run_helper() && platform::purge_totals().bytes - before >= 15_MiB && lane.is_valid();
       })
           .join();
       _exit(is_right ? 0 : 1);
