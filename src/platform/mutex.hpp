@@ -22,8 +22,9 @@ class mutex : public spin_mutex {
       held_locks::note_acquired(rank_);
     } else if (forking_.load(std::memory_order_relaxed) != thread_token()) {
       held_locks::note_acquired(rank_);
-      if (helper_locks::must_announce(rank_)) {
-        helper_locks::lock(*this);
+      if (helper_locks::is_helper()) {
+        static_assert(open == 0);
+        helper_locks::lock(state_, contended);
       } else {
         spin_mutex::lock();
       }

@@ -76,6 +76,8 @@ void segment_records::deallocate(segment_record& record, std::size_t units) noex
   ++free_record_count;
 }
 
+platform::mutex& segment_records::lock() noexcept { return records_lock; }
+
 // The mapping comes before the record. Where address space is short, larger mappings fail first, and each would leave
 // a record of its size behind that the smaller segment cannot use.
 segment* segment::create(std::size_t units, std::size_t alignment) noexcept {

@@ -7,6 +7,7 @@
 #include "base/list.hpp"
 #include "memory/pages/slab.hpp"
 #include "memory/pages/unit_set.hpp"
+#include "platform/mutex.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::pages {
@@ -101,6 +102,8 @@ class segment_records {
   /// Returns a record whose memory is not constructed; null without memory.
   static segment_record* allocate(std::size_t units) noexcept;
   static void deallocate(segment_record& record, std::size_t units) noexcept;
+  /// Returns the lock, which a thread takes only while it holds the lock of a space.
+  static platform::mutex& lock() noexcept;
 };
 
 }  // namespace tarn::pages

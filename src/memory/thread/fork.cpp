@@ -1,6 +1,6 @@
 // The forking thread holds every lock of the allocator, so that the child's copy of the guarded data is consistent. The
-// locks are taken in the order of their ranks, as everywhere (platform/lock_rank.hpp). The lock of the single slabs'
-// records is left out, because a thread takes it only while it holds the lock of a space.
+// locks are taken in the order of their ranks, as everywhere (platform/lock_rank.hpp). The locks of the records of
+// segments and of single slabs are left out, because a thread takes them only while it holds the lock of a space.
 //
 // Handlers before a fork run in the reverse order of pthread_atfork, and those after it in the same order. No other
 // handler should run while the locks are held, so these are installed before all others: by the first constructor of

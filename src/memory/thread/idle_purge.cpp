@@ -161,22 +161,20 @@ void stop_helper(std::uint32_t max_ms) noexcept {
 }
 
 // A signal handler that forks in a program of one thread may have interrupted malloc while the thread held a lock for
-// which the helper waits. Such a fork overtakes the helper (platform/helper_locks.hpp), and the child opens the locks
-// that the helper held. The wait is bounded for the case that the handler interrupted a lock which is taken under
-// others.
+// which the helper waits. Such a fork does not wait for the helper (platform/helper_locks.hpp), and the child opens the
+// locks that the helper held. The wait is bounded, because a debugger may stop the helper alone.
 void prepare_fork() noexcept {
   forks.fetch_add(1, std::memory_order_seq_cst);
   if (!is_visiting.load(std::memory_order_seq_cst)) return;
-  const bool may_overtake = platform::is_only_thread();
+  const bool is_only_thread = platform::is_only_thread();
   const std::uint64_t last_ms = platform::now_ms() + max_fork_wait_ms;
   do {
-    if (may_overtake && platform::helper_locks::overtake()) return;
+    if (is_only_thread && platform::helper_locks::waits_for_caller()) return;
     platform::sleep_ms(1);
   } while (is_visiting.load(std::memory_order_seq_cst) && platform::now_ms() < last_ms);
 }
-void finish_fork_in_parent() noexcept {
-  if (forks.fetch_sub(1, std::memory_order_relaxed) == 1) platform::helper_locks::end_overtaking();
-}
+// release: a helper that enters the spaces from now on comes after the fork.
+void finish_fork_in_parent() noexcept { forks.fetch_sub(1, std::memory_order_release); }
 void finish_fork_in_child() noexcept {
   if (is_visiting.load(std::memory_order_relaxed)) open_locks_of_lost_helper();
   platform::helper_locks::reset_after_fork();

@@ -13,6 +13,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <mutex>
 
@@ -407,7 +408,11 @@ void advise_huge(void* start, std::size_t bytes, bool asks_for_huge) noexcept {
 }
 
 std::uint64_t now_ms() noexcept { return clock_ms.load(std::memory_order_relaxed); }
-void sleep_ms(std::uint32_t duration_ms) noexcept { clock_ms += duration_ms; }
+void sleep_ms(std::uint32_t duration_ms) noexcept {
+  clock_ms += duration_ms;
+  constexpr timespec moment{0, 20'000};  // a thread for which the caller waits must be able to run
+  nanosleep(&moment, nullptr);
+}
 void sleep_while(const std::uint32_t* word, std::uint32_t expected, std::uint32_t wanted_ms) noexcept {
   if (void (*const call)() = at_each_sleep.load()) call();
   clock_ms += __atomic_load_n(word, __ATOMIC_RELAXED) == expected ? wanted_ms : 0;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <latch>
 #include <thread>
 #include <utility>
@@ -17,9 +18,11 @@
 #include "memory/api/blocks.hpp"
 #include "memory/heap/array_pool.hpp"
 #include "memory/heap/registry.hpp"
+#include "memory/pages/metadata.hpp"
+#include "memory/pages/segment.hpp"
 #include "memory/thread/threads.hpp"
 #include "platform/fake/platform.hpp"
-#include "platform/helper_locks.hpp"
+#include "platform/mutex.hpp"
 #include "platform/platform.hpp"
 #include "platform/threads.hpp"
 #include "support/child.hpp"
@@ -29,6 +32,24 @@ namespace {
 using namespace tarn;
 using namespace tarn::base::units;
 namespace fake = platform::fake;
+
+void allocate_and_free(heap& owner, std::size_t count, std::size_t bytes) {
+  std::vector<void*> blocks;
+  for (std::size_t round = 0; round < count; ++round) blocks.push_back(owner.allocate(bytes));
+  for (void* block : blocks) owner.deallocate(block);
+}
+
+/// Leaves arrays of magazines that nobody needs, for many pages.
+void leave_arrays() {
+  std::vector<heaps::magazine*> arrays;
+  heaps::magazine_stock stock;
+  for (std::size_t bytes = 0; bytes < 4_MiB; bytes += sizeof(heaps::magazine)) {
+    arrays.push_back(stock.take_any());
+    ASSERT_NE(arrays.back(), nullptr);
+  }
+  for (heaps::magazine* array : arrays) heaps::magazine_stock::discard(array);
+  ASSERT_TRUE(heaps::arrays.may_purge_later());
+}
 
 class idle_purge : public testing::Test {
  protected:
@@ -41,12 +62,6 @@ class idle_purge : public testing::Test {
     before_ = platform::purge_totals().bytes;
   }
   std::uint64_t purged() const { return platform::purge_totals().bytes - before_; }
-
-  static void allocate_and_free(heap& owner, std::size_t count, std::size_t bytes) {
-    std::vector<void*> blocks;
-    for (std::size_t round = 0; round < count; ++round) blocks.push_back(owner.allocate(bytes));
-    for (void* block : blocks) owner.deallocate(block);
-  }
 
   std::uint64_t before_ = 0;
 };
@@ -224,14 +239,7 @@ TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
   for (std::size_t number = 0; number < live_blocks.size(); ++number) {
     if (number % 32 != 0) current().deallocate(std::exchange(live_blocks[number], nullptr));
   }
-  std::vector<heaps::magazine*> arrays;
-  heaps::magazine_stock stock;
-  for (std::size_t bytes = 0; bytes < 4_MiB; bytes += sizeof(heaps::magazine)) {
-    arrays.push_back(stock.take_any());
-    ASSERT_NE(arrays.back(), nullptr);
-  }
-  for (heaps::magazine* array : arrays) heaps::magazine_stock::discard(array);
-  ASSERT_TRUE(heaps::arrays.may_purge_later());
+  leave_arrays();
   work::owner = threads::own_heap();
   work::sleeps = 0;
   fake::call_at_sleep(work::go_on);
@@ -303,24 +311,133 @@ TEST_F(idle_purge, a_child_goes_on_where_a_program_of_one_thread_forked_during_a
   EXPECT_TRUE(current().is_valid());
 }
 
+/// Looks into a lock.
+struct opened_mutex : platform::mutex {
+  static std::atomic<std::uint32_t>& word_of(platform::mutex& lock) { return lock.*&opened_mutex::state_; }
+  /// Returns true if a thread waits for the lock, after its spins.
+  static bool is_awaited(platform::mutex& lock) { return word_of(lock).load(std::memory_order_relaxed) == contended; }
+  /// Does what an unlock does before it wakes a thread.
+  static void begin_unlock(platform::mutex& lock, platform::lock_rank rank) {
+    platform::held_locks::released(rank);
+    word_of(lock).store(open, std::memory_order_release);
+  }
+};
+bool is_awaited(platform::mutex& lock) { return opened_mutex::is_awaited(lock); }
+
+/// Runs the helper in a thread of its own until it waits for a lock that the calling thread holds. The process then has
+/// one thread for fork(), because the C library does not count a helper.
+class waiting_helper {
+ public:
+  explicit waiting_helper(platform::mutex& lock) : thread_([] { EXPECT_TRUE(fake::run_helper()); }) {
+    while (!is_awaited(lock)) sched_yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // soon it waits in the kernel
+    __libc_single_threaded = 1;
+  }
+  ~waiting_helper() {
+    __libc_single_threaded = 0;
+    thread_.join();
+  }
+
+ private:
+  std::thread thread_;
+};
+
 // A signal handler forks where it interrupted malloc, under a lock for which the helper waits: it cannot leave the
 // spaces before the handler returns.
-TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for_its_thread) {
+void fork_in_a_handler_under(platform::mutex& lock, heap& lane) {
+  ASSERT_TRUE(platform::is_only_thread()) << "each test is a process of its own";
+  alarm(60);
+  lock.lock();
+  const waiting_helper helper(lock);
+  const std::uint64_t before = platform::now_ms();
+  EXPECT_EQ(support::in_child([&] {
+              alarm(60);
+              lock.unlock();
+              allocate_and_free(lane, 3, 5_MiB);
+              allocate_and_free(current(), 3, 5_MiB);
+              heap child_lane;
+              allocate_and_free(child_lane, 3, 5_MiB);
+              return heaps::central().is_valid() && lane.is_valid() ? 0 : 1;
+            }),
+            support::ending{});
+  EXPECT_LT(platform::now_ms() - before, 100U) << "the fork waited";
+  lock.unlock();
+}
+
+TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for_a_space) {
+  heap lane;
+  allocate_and_free(current(), 3, 5_MiB);
+  fork_in_a_handler_under(heaps::central().lock(), lane);
+  EXPECT_TRUE(heaps::central().is_valid());
+}
+
+// Otherwise nobody wakes it here, and the test does not end.
+TEST_F(idle_purge, a_fork_in_a_handler_wakes_a_helper_that_the_interrupted_unlock_has_not_woken) {
+  ASSERT_TRUE(platform::is_only_thread()) << "each test is a process of its own";
+  alarm(20);
   allocate_and_free(current(), 3, 5_MiB);
   heaps::central().lock().lock();
-  std::thread helper([] { EXPECT_TRUE(fake::run_helper()); });
-  while (!platform::helper_locks::overtake()) sched_yield();  // it stays blocked until the fork is over
-  __libc_single_threaded = 1;                                 // the C library does not count a helper
-  const std::uint64_t before = platform::now_ms();
+  const waiting_helper helper(heaps::central().lock());
+  opened_mutex::begin_unlock(heaps::central().lock(), platform::lock_rank::space);
   EXPECT_EQ(support::in_child([] {
-              alarm(60);
-              heaps::central().lock().unlock();
               allocate_and_free(current(), 3, 5_MiB);
               return heaps::central().is_valid() ? 0 : 1;
             }),
             support::ending{});
-  EXPECT_LT(platform::now_ms() - before, 100U) << "the fork waited";
+}
+
+// It gives the record of a segment back under the lock of a space; the handler interrupted a call on another space.
+TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for_records_of_segments) {
+  heap lane;
+  allocate_and_free(lane, 3, 5_MiB);
+  fork_in_a_handler_under(pages::segment_records::lock(), lane);
+  EXPECT_TRUE(lane.is_valid());
+}
+
+// It needs a record of the pages that it has given back, under the lock of the arrays.
+TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for_metadata) {
+  heap lane;
+  leave_arrays();
+  allocate_and_free(current(), 3, 5_MiB);
+  fork_in_a_handler_under(pages::metadata::lock(), lane);
+  EXPECT_TRUE(heaps::central().is_valid());
+}
+
+/// Has the main thread take the lock of the shared space while the helper gives memory back without it.
+struct meeting {
+  static inline std::latch* is_purging = nullptr;
+  static inline std::latch* is_locked = nullptr;
+  static void call() {
+    fake::call_at_purge(nullptr);
+    is_purging->count_down();
+    is_locked->wait();
+  }
+};
+
+// A fork handler of the program may allocate after the engine has dealt with the helper. The helper holds the lock of
+// the list of spaces here, and waits for a lock that the program has released by the time of the fork.
+TEST_F(idle_purge, a_fork_handler_may_allocate_while_the_helper_wakes) {
+  ASSERT_TRUE(platform::is_only_thread()) << "each test is a process of its own";
+  alarm(20);
+  std::latch is_purging(1);
+  std::latch is_locked(1);
+  meeting::is_purging = &is_purging;
+  meeting::is_locked = &is_locked;
+  fake::call_at_purge(meeting::call);
+  allocate_and_free(current(), 3, 5_MiB);
+  std::thread helper([] { EXPECT_TRUE(fake::run_helper()); });
+  is_purging.wait();
+  heaps::central().lock().lock();
+  is_locked.count_down();
+  while (!is_awaited(heaps::central().lock())) sched_yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));  // soon it waits in the kernel
+  __libc_single_threaded = 1;
   heaps::central().lock().unlock();
+  EXPECT_EQ(threads::fork_beside_helper([] {
+              const heap lane;
+              return pid_t{1};
+            }),
+            1);
   __libc_single_threaded = 0;
   helper.join();
   EXPECT_TRUE(heaps::central().is_valid());
