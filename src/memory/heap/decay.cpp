@@ -140,7 +140,8 @@ bool heap::decay() noexcept {
   return left != 0;
 }
 
-// Gives the blocks of the front magazine to their slabs, and the array to the stock.
+// Gives the blocks of the front magazine to their slabs, and the array to the stock. The magazine is gone before a
+// block is in its slab: a visitor may wait for a lock in between, and a child of a fork would find the block in both.
 void heap::drop_front(size_class index) noexcept {
   class_state& class_entry = classes[index];
   if (block_quarantine != nullptr) {
@@ -149,14 +150,16 @@ void heap::drop_front(size_class index) noexcept {
   if (class_entry.front == nullptr) return;
   void**& top_pointer = top_of(index);
   close_gaps(index);
+  magazine* const array = class_entry.front;
   void** const bottom = class_entry.bottom();
-  give_to_slabs(bottom, static_cast<std::size_t>(top_pointer - bottom));
-  stock.give(class_entry.front);
+  const auto count = static_cast<std::size_t>(top_pointer - bottom);
+  top_pointer = shut_top();
   set_capacity(index, 0);
   class_entry.front = nullptr;
   class_entry.fills = 0;
   class_entry.returns = 0;
-  top_pointer = shut_top();
+  give_to_slabs(bottom, count);
+  stock.give(array);
 }
 
 void heap::empty_depots() noexcept {

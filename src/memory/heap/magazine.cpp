@@ -33,9 +33,9 @@ void magazine_stock::clear() noexcept {
   while (first_ != nullptr) {
     magazine* const array = first_;
     first_ = array->next();
+    --count_;
     arrays.deallocate(array);
   }
-  count_ = 0;
 }
 
 }  // namespace tarn::heaps

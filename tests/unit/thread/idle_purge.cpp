@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <latch>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -401,6 +403,40 @@ TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for
   allocate_and_free(current(), 3, 5_MiB);
   fork_in_a_handler_under(pages::metadata::lock(), lane);
   EXPECT_TRUE(heaps::central().is_valid());
+}
+
+// It empties the front magazines of a heap that counts its calls: blocks that are in their slab again must no longer
+// be in the magazine when it waits for the lock of the space.
+TEST_F(idle_purge, a_child_gets_no_block_twice_where_the_helper_was_emptying_a_magazine) {
+  ASSERT_TRUE(platform::is_only_thread()) << "each test is a process of its own";
+  alarm(60);
+  threads::own_heap()->add_trait(heaps::heap_trait::counting);
+  constexpr std::size_t block_bytes = 1_KiB;
+  constexpr std::size_t slab_blocks = 64;
+  allocate_and_free(current(), 3, 5_MiB);
+  std::vector<void*> blocks(3 * slab_blocks);
+  for (void*& block : blocks) block = current().allocate(block_bytes);
+  std::sort(blocks.begin(), blocks.end());
+  void** const first_slab = blocks.data();
+  void** const second_slab = first_slab + slab_blocks;
+  // The magazine ends with the last blocks of the second slab, below them blocks of the first one, which stays in use.
+  for (std::size_t number = 0; number < slab_blocks - 4; ++number) current().deallocate(second_slab[number]);
+  for (std::size_t number = 0; number < 4; ++number) current().deallocate(first_slab[number]);
+  for (std::size_t number = slab_blocks - 4; number < slab_blocks; ++number) current().deallocate(second_slab[number]);
+  platform::mutex& lock = heaps::central().lock();
+  lock.lock();
+  const waiting_helper helper(lock);
+  EXPECT_EQ(support::in_child([&] {
+              alarm(60);
+              lock.unlock();
+              std::set<void*> live_blocks(first_slab + 4, first_slab + slab_blocks);
+              for (std::size_t count = 0; count < 2 * slab_blocks; ++count) {
+                if (!live_blocks.insert(current().allocate(block_bytes)).second) return 1;
+              }
+              return 0;
+            }),
+            support::ending{});
+  lock.unlock();
 }
 
 /// Has the main thread take the lock of the shared space while the helper gives memory back without it.
