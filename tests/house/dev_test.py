@@ -29,11 +29,12 @@ elif [ -e "$MACHINE/broken" ]; then
   exit 100
 fi""",
     "sudo": '[ "${FAKE_SUDO:-yes}" = yes ] || exit 1; [ "$1" = -n ] && shift; exec "$@"',
-    # An installation: one file for each build, and a list that ends without a newline, as cmake writes it.
+    # An installation: one file for each build, and a list that ends without a newline and does not have DESTDIR, as
+    # cmake writes it.
     "cmake": """
 if [ "$1" = --install ]; then
-  mkdir -p "$2" "$4/lib/${2##*/}"
-  true >"$4/lib/${2##*/}/libtarn.a"
+  mkdir -p "$2" "${DESTDIR:-}$4/lib/${2##*/}"
+  true >"${DESTDIR:-}$4/lib/${2##*/}/libtarn.a"
   printf %s "$4/lib/${2##*/}/libtarn.a" >"$2/install_manifest.txt"
 fi""",
     "python3": 'pwd >"$MACHINE/where"; echo "all is well"',
@@ -250,6 +251,18 @@ class Dev(unittest.TestCase):
         self.assertEqual(list(prefix.iterdir()), [prefix / "lib"])
         self.assertIn("./dev install has put nothing under", self.dev("uninstall", "pre fix", expect=1))
         self.assertIn("uninstall takes one folder", self.dev("uninstall", expect=1))
+
+    def test_install_and_uninstall_stay_inside_of_destdir(self):
+        prefix = self.machine / "prefix"
+        for stage in [str(self.machine / "st age"), "stage"]:  # one of these from where the caller stands
+            folder = self.machine / stage
+            self.dev("install", str(prefix), DESTDIR=stage)
+            self.assertFalse(prefix.exists())
+            staged = folder / str(prefix).lstrip("/")
+            self.assertEqual((staged / "share/tarn/files.txt").read_text(encoding="utf-8").splitlines(), [
+                "lib/checks/libtarn.a", "lib/release/libtarn.a", "share/tarn/files.txt"])
+            self.dev("uninstall", str(prefix), DESTDIR=stage)
+            self.assertEqual([path for path in folder.rglob("*") if path.is_file()], [])
 
     def test_package_packs_both_flavours_with_the_page(self):
         self.assertIn("no packages without the page of tarn report --html", self.dev("package", expect=1))
