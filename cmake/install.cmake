@@ -87,7 +87,8 @@ endif()
 install(DIRECTORY include/tarn DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 # tarn-config.cmake is found as find_package(Tarn) and as find_package(tarn). It is the same for each flavour.
-set(tarn_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tarn")
+set(TARN_INSTALL_CMAKEDIR "${CMAKE_INSTALL_LIBDIR}/cmake/tarn" CACHE STRING "The folder of tarn-config.cmake in the prefix")
+set(tarn_package_dir "${TARN_INSTALL_CMAKEDIR}")
 install(EXPORT tarn-targets NAMESPACE tarn:: DESTINATION "${tarn_package_dir}/${tarn_flavour}")
 configure_package_config_file(cmake/tarn-config.cmake.in "${PROJECT_BINARY_DIR}/tarn-config.cmake"
   INSTALL_DESTINATION "${tarn_package_dir}")
