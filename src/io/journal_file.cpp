@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/error_text.hpp"
 #include "base/text.hpp"
 #include "platform/files.hpp"
 #include "platform/fork_section.hpp"
@@ -487,11 +488,8 @@ void journal_file::detach(int reason) noexcept {
   if (restorations() % 2 == 0) restorations_.fetch_add(1, std::memory_order_seq_cst);
   const bool is_mapped = put_memory_in_place();
   base::text_buffer<1024> message;
-  const char* const why = ::strerrordesc_np(reason);
-  message.append("tarn: journal ")
-      .append_escaped(target_.name(), 512)
-      .append(": was truncated and cannot be restored (");
-  message.append(why != nullptr ? why : "unknown error");
+  message.append("tarn: journal ").append_escaped(target_.name(), 512).append(": was truncated and cannot be restored (");
+  message.append(base::error_text(reason));
   message.append("): new lines are in no file until journal::reopen() succeeds\n");
   message.write_to(STDERR_FILENO);
   if (!is_mapped) ::abort();  // the next store would fault again, forever

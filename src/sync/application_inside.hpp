@@ -126,8 +126,10 @@ std::optional<std::string> text_of_exception(Function&& function) {
     return std::nullopt;
   } catch (const std::exception& thrown) {
     return text_of(thrown);
+#ifdef __GLIBCXX__  // libc++ has no name for it
   } catch (abi::__forced_unwind&) {
     throw;
+#endif
   } catch (...) {
     return type_of_exception();
   }

@@ -1,17 +1,17 @@
 #include "sync/descriptors.hpp"
 
-#include <string.h>
 #include <sys/resource.h>
 #include <cerrno>
 
 #include <tarn/accept_backoff.hpp>
 
+#include "base/error_text.hpp"
+
 namespace tarn {
 namespace detail {
 
 void append_descriptor_error(base::text& message, int error) noexcept {
-  const char* const meaning = strerrordesc_np(error);
-  message.append(meaning != nullptr ? meaning : "unknown error");
+  message.append(base::error_text(error));
   append_descriptor_cure(message, error);
 }
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/error_text.hpp"
 #include "memory/api/statistics_text.hpp"
 
 namespace tarn::api {
@@ -45,8 +46,7 @@ int moved_up(int descriptor) noexcept {
 void report_unusable(const char* file, int error) noexcept {
   base::text_buffer<512> line;
   line.append("tarn: cannot open stats_file ").append_escaped(file, 256);
-  if (const char* const reason = ::strerrordesc_np(error)) line.append(": ").append(reason);
-  line.append("; standard error is used\n");
+  line.append(": ").append(base::error_text(error)).append("; standard error is used\n");
   line.write_to(STDERR_FILENO);
 }
 

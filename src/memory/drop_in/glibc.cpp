@@ -18,16 +18,17 @@ extern "C" {
 /// Gives free memory back, and returns 1 if some went back to the system. Of other threads' heaps, too, all but the
 /// newest free block of each size class, and of heaps whose threads have ended. The argument, the bytes to keep, is
 /// ignored as if it were 0.
-TARN_EXPORT int malloc_trim(std::size_t) noexcept { return api::trim() ? 1 : 0; }
+TARN_EXPORT int malloc_trim(std::size_t) TARN_LIBC_NOEXCEPT { return api::trim() ? 1 : 0; }
 
 /// Accepts each of glibc's parameters (returns 1), as programs expect. They describe glibc's own structures and have
 /// no effect.
-TARN_EXPORT int mallopt(int, int) noexcept { return 1; }
+TARN_EXPORT int mallopt(int, int) TARN_LIBC_NOEXCEPT { return 1; }
 
+#ifdef __GLIBC__  // musl has no such structures
 /// Fills these members: arena has the bytes mapped; usmblks the peak footprint; uordblks the bytes in small blocks
 /// that the program has or that wait in front magazines (at most 64 KiB for a size class and thread); hblks and
 /// hblkhd the number and the bytes of large blocks; fordblks and keepcost the rest of arena. The other members are 0.
-TARN_EXPORT struct mallinfo2 mallinfo2() noexcept {
+TARN_EXPORT struct mallinfo2 mallinfo2() TARN_LIBC_NOEXCEPT {
   const process_statistics now = api::process_now();
   struct mallinfo2 info {};
   info.arena = now.mapped_bytes;
@@ -42,7 +43,7 @@ TARN_EXPORT struct mallinfo2 mallinfo2() noexcept {
 }
 
 /// Returns the figures of mallinfo2 as int: a larger number is shown modulo 2^32, as by glibc.
-TARN_EXPORT struct mallinfo mallinfo() noexcept {
+TARN_EXPORT struct mallinfo mallinfo() TARN_LIBC_NOEXCEPT {
   const struct mallinfo2 wide = mallinfo2();
   struct mallinfo info {};
   info.arena = static_cast<int>(wide.arena);
@@ -55,11 +56,13 @@ TARN_EXPORT struct mallinfo mallinfo() noexcept {
   return info;
 }
 
+#endif
+
 /// Prints the statistics of this allocator on standard error.
-TARN_EXPORT void malloc_stats() noexcept { api::print_now(); }
+TARN_EXPORT void malloc_stats() TARN_LIBC_NOEXCEPT { api::print_now(); }
 
 /// Writes the same figures as XML in glibc's outline.
-TARN_EXPORT int malloc_info(int options, FILE* stream) noexcept {
+TARN_EXPORT int malloc_info(int options, FILE* stream) TARN_LIBC_NOEXCEPT {
   if (options != 0) {
     errno = EINVAL;
     return -1;

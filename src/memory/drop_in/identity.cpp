@@ -19,14 +19,14 @@ using namespace tarn;
 
 extern "C" {
 
-#define TARN_TAKE(name, parameters, arguments) \
-  TARN_EXPORT int name parameters noexcept {   \
-    const threads::helper_pause pause;         \
-    return drop_in::next::name arguments;      \
+#define TARN_TAKE(name, parameters, arguments)         \
+  TARN_EXPORT int name parameters TARN_LIBC_NOEXCEPT { \
+    const threads::helper_pause pause;                 \
+    return drop_in::next::name arguments;              \
   }
 TARN_IDENTITY_CALLS(TARN_TAKE)
 
-TARN_EXPORT int prctl(int option, ...) noexcept {
+TARN_EXPORT int prctl(int option, ...) TARN_LIBC_NOEXCEPT {
   va_list list;
   va_start(list, option);
   long arguments[4];

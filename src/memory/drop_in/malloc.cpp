@@ -314,19 +314,21 @@ using namespace tarn;
 
 extern "C" {
 
-TARN_EXPORT_FAST void* malloc(std::size_t bytes) noexcept { return drop_in::allocate(bytes, drop_in::allocate_slow); }
+TARN_EXPORT_FAST void* malloc(std::size_t bytes) TARN_LIBC_NOEXCEPT {
+  return drop_in::allocate(bytes, drop_in::allocate_slow);
+}
 
-TARN_EXPORT_FAST void free(void* block) noexcept { drop_in::deallocate(block); }
+TARN_EXPORT_FAST void free(void* block) TARN_LIBC_NOEXCEPT { drop_in::deallocate(block); }
 
-TARN_EXPORT void cfree(void* block) noexcept { drop_in::deallocate(block); }
+TARN_EXPORT void cfree(void* block) TARN_LIBC_NOEXCEPT { drop_in::deallocate(block); }
 
 // These functions are C23's.
-TARN_EXPORT void free_sized(void* block, std::size_t bytes) noexcept { drop_in::deallocate(block, bytes); }
-TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes) noexcept {
+TARN_EXPORT void free_sized(void* block, std::size_t bytes) TARN_LIBC_NOEXCEPT { drop_in::deallocate(block, bytes); }
+TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes) TARN_LIBC_NOEXCEPT {
   drop_in::deallocate(block, bytes);
 }
 
-TARN_EXPORT void* calloc(std::size_t count, std::size_t element_bytes) noexcept {
+TARN_EXPORT void* calloc(std::size_t count, std::size_t element_bytes) TARN_LIBC_NOEXCEPT {
   std::size_t bytes;
   if (!__builtin_mul_overflow(count, element_bytes, &bytes) && bytes <= detail::tabled_bytes) [[likely]] {
     if (void* const block = drop_in::take_tabled(bytes)) [[likely]] {
@@ -338,18 +340,18 @@ TARN_EXPORT void* calloc(std::size_t count, std::size_t element_bytes) noexcept 
 }
 
 // Some programs allocate by realloc only, such as interpreters with an allocation function of their own.
-TARN_EXPORT_FAST void* realloc(void* block, std::size_t bytes) noexcept {
+TARN_EXPORT_FAST void* realloc(void* block, std::size_t bytes) TARN_LIBC_NOEXCEPT {
   if (block == nullptr) return drop_in::allocate(bytes, drop_in::allocate_slow);
   return resize(block, bytes, __builtin_return_address(0));
 }
 
-TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t element_bytes) noexcept {
+TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t element_bytes) TARN_LIBC_NOEXCEPT {
   std::size_t bytes;
   if (__builtin_mul_overflow(count, element_bytes, &bytes)) return fail_no_memory();
   return resize(block, bytes, __builtin_return_address(0));
 }
 
-TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) noexcept {
+TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) TARN_LIBC_NOEXCEPT {
   if (!base::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int saved = errno;  // this function must not change it
   void* const block = drop_in::allocate_aligned(bytes, alignment, drop_in::allocate_aligned_slow);
@@ -360,30 +362,30 @@ TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t
 }
 
 // Refuses an alignment that is no power of two, as C17 (7.22.3.1) and glibc since 2.38 do. Older glibc rounds it up.
-TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) TARN_LIBC_NOEXCEPT {
   if (!base::is_power_of_two(alignment)) return fail_bad_alignment();
   return drop_in::allocate_aligned(bytes, alignment, drop_in::allocate_aligned_slow);
 }
 
 // Rounds an alignment that is no power of two up to the next one, as glibc does.
-TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) TARN_LIBC_NOEXCEPT {
   constexpr std::size_t largest_alignment = SIZE_MAX / 2 + 1;
   if (alignment > largest_alignment) return fail_bad_alignment();
   return drop_in::allocate_aligned(bytes, std::bit_ceil(alignment), drop_in::allocate_aligned_slow);
 }
 
-TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
+TARN_EXPORT void* valloc(std::size_t bytes) TARN_LIBC_NOEXCEPT {
   return drop_in::allocate_aligned(bytes, platform::page_bytes(), drop_in::allocate_aligned_slow);
 }
 
-TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
+TARN_EXPORT void* pvalloc(std::size_t bytes) TARN_LIBC_NOEXCEPT {
   const std::size_t page = platform::page_bytes();
   if (bytes > api::largest_request - page) return fail_no_memory();
   return drop_in::allocate_aligned(bytes == 0 ? page : base::align_up(bytes, page), page,
                                    drop_in::allocate_aligned_slow);
 }
 
-TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
+TARN_EXPORT std::size_t malloc_usable_size(void* block) TARN_LIBC_NOEXCEPT {
   if (guard::is_enabled()) [[unlikely]] {
     return guard::usable_bytes("malloc_usable_size", block);
   }
@@ -403,7 +405,7 @@ TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
 #define TARN_COPY(name)
 #endif
 #define TARN_ALIAS(type, other_name, name, parameters) \
-  TARN_EXPORT type other_name parameters noexcept __attribute__((alias(#name))) TARN_COPY(name);
+  TARN_EXPORT type other_name parameters TARN_LIBC_NOEXCEPT __attribute__((alias(#name))) TARN_COPY(name);
 TARN_ALIAS(void*, __libc_malloc, malloc, (std::size_t))
 TARN_ALIAS(void*, __libc_calloc, calloc, (std::size_t, std::size_t))
 TARN_ALIAS(void*, __libc_realloc, realloc, (void*, std::size_t))

@@ -81,12 +81,12 @@ extern "C" {
 
 // It calls no handlers of pthread_atfork. The child of a program with one thread may use malloc all the same, as with
 // the C library, unless the helper was in the middle of a visit. C libraries before glibc 2.34 have no such function.
-TARN_EXPORT pid_t _Fork() noexcept {
+TARN_EXPORT pid_t _Fork() TARN_LIBC_NOEXCEPT {
   auto* const function = fork_function.resolve<pid_t (*)()>();
   return function == nullptr ? is_missing() : threads::fork_beside_helper(function);
 }
 
-TARN_EXPORT int setgroups(size_t count, const gid_t* groups) noexcept {
+TARN_EXPORT int setgroups(size_t count, const gid_t* groups) TARN_LIBC_NOEXCEPT {
   const threads::helper_pause pause;
   auto* const function = setgroups_function.resolve<int (*)(size_t, const gid_t*)>();
   return function == nullptr ? is_missing() : function(count, groups);

@@ -1,5 +1,6 @@
 #include "memory/heap/array_pool.hpp"
 
+#include <initializer_list>
 #include <new>
 
 #include "memory/pages/metadata.hpp"
