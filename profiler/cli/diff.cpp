@@ -513,7 +513,7 @@ void write_difference(json difference, const side& before, const side& after, co
 // Fails if the sites of one recording have no names and those of the other one have: they would all count as gone or as
 // new. Most often the change was built in the place of the recorded program.
 void require_names(const side& side, const std::string& path, const format::recording& counterpart) {
-  for (const format::module_facts* module : unreadable_modules(side.analysis.recorded())) {
+  for (const format::module_facts* module : unreadable_modules(side.analysis.recording())) {
     const bool is_in_both =
         std::any_of(counterpart.modules.begin(), counterpart.modules.end(), [&](const format::module_facts& candidate) {
           return candidate.path == module->path && candidate.build_id == module->build_id;
@@ -546,8 +546,8 @@ void diff(const diff_request& request) {
     before.sums.clear();
     after.sums.clear();
   }
-  require_names(before, request.before, after.analysis.recorded());
-  require_names(after, request.after, before.analysis.recorded());
+  require_names(before, request.before, after.analysis.recording());
+  require_names(after, request.after, before.analysis.recording());
   const analyse::difference difference = analyse::compare(before.sums, after.sums);
   const memory_difference memory(before, after);
   const std::vector<compared_uses> kinds = compared(before, after);

@@ -51,6 +51,17 @@ void replay_dearest(analyse::analysis& analysis, const std::vector<analyse::site
 
 namespace {
 
+// Fails if none of the requested sources was recorded.
+void require_sources(const report_request& request, const format::recording& recording) {
+  const auto is_recorded = [&](const std::string& source) {
+    if (source == "cpu") return recording.cpu.interval_ns != 0;
+    return recording.program.has_source(source == "syscalls" ? "system calls" : source);
+  };
+  if (request.sources.empty() || std::any_of(request.sources.begin(), request.sources.end(), is_recorded)) return;
+  fail(exit_code::usage, "{} has no {}; record the program with tarn record --{}", request.path,
+       fmt::join(request.sources, " and no "), fmt::join(request.sources, " --"));
+}
+
 // Removes the other sources, so that the report is the one of a recording without them.
 void keep_only(const std::vector<std::string>& sources, format::recording& recording) {
   if (sources.empty()) return;
@@ -84,6 +95,7 @@ void report(const report_request& request) {
     const format::interval interval = part_of(recording, request.part);
     whole = std::exchange(recording, format::part_of(recording, bytes, interval));
   }
+  require_sources(request, recording);
   keep_only(request.sources, recording);
   if (whole) bytes.clear();  // a part has no timeline
   analyse::analysis analysis(std::move(recording), machine_costs(request.must_calibrate),

@@ -230,16 +230,17 @@ void print_program(analyse::analysis& analysis, const paint& style) {
 }
 
 // Says how much of the run no thread ran at all, if that is most of it: the shares below leave that time out.
-void print_idle_time(const format::recording& recording) {
+void print_idle_time(const analyse::analysis& analysis) {
+  const format::recording& recording = analysis.recording();
   const double cpu_s = seconds(recording.end.user_us + recording.end.system_us),
                wall_s = seconds(recording.end.wall_us);
   if (!recording.has_ended || recording.part != format::interval{} || cpu_s >= wall_s / 2) return;
-  fmt::print(
-      "{}\n",
-      wrap_text(fmt::format("No thread ran for {}{:.0f} % of the run{}. Shares are of {:.2f} s.",
-                            count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
-                            recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Time", cpu_s),
-                3));
+  fmt::print("{}\n",
+             wrap_text(fmt::format("No thread ran for {}{:.0f} % of the run{}. Shares are of {} of CPU time.",
+                                   count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
+                                   recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Time",
+                                   duration_text(analysis.whole().cpu_ns.middle())),
+                       3));
 }
 
 void print_heap_summary(analyse::analysis& analysis) {
@@ -363,7 +364,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
     return;
   }
   const bool is_complete = unrecorded.empty() && analysis.recording().damage.empty() && analysis.recording().has_ended;
-  print_idle_time(analysis.recording());
+  print_idle_time(analysis);
   print_verdict(analysis, has_records, is_complete, style);
   if (has_heap) print_heap_summary(analysis);
   for (const section* const part : sections) part->print_summary(analysis);

@@ -248,11 +248,12 @@ class Report(ReportTest):
         self.assertIn("(libtarn.a), which was", text.replace("\n", " "))
 
     def test_a_source_selects_its_findings(self):
-        full_report, heap, locks = self.json(), self.json("--source", "heap"), self.json("--source", "locks,syscalls")
+        full_report, heap = self.json(), self.json("--source", "heap")
         self.assertEqual(heap["sites"], full_report["sites"])
         self.assertEqual(heap["recorder"]["sources"], ["heap"])
-        self.assertEqual((locks["sites"], locks["heap"]["allocations"], locks["recorder"]["sources"]), ([], 0, []))
-        self.assertNotIn("allocations", self.report("--source", "locks"))
+        self.assertEqual(self.json("--source", "locks,heap")["sites"], full_report["sites"])
+        refusal = self.tarn("report", "--source", "locks,cpu", "rec", code=2, cwd=SHARED).stderr
+        self.assertEqual(refusal, "tarn: rec has no locks and no cpu; record the program with tarn record --locks --cpu\n")
         self.report("--source", "nonsense", code=2)
 
     def test_text_fits_the_page_and_begins_with_a_summary(self):

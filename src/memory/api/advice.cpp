@@ -1,5 +1,6 @@
 #include "memory/api/advice.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/bits.hpp"
@@ -8,6 +9,8 @@ namespace tarn::api {
 namespace {
 
 using namespace base::units;
+
+constexpr std::uint64_t min_increment = 2_MiB, max_increment = 64_MiB;  // as the option takes it
 
 // These functions return the step in which a number lies, and the largest number in a step.
 std::size_t step_of(std::uint64_t number) noexcept {
@@ -44,7 +47,7 @@ advice heap_peaks::result(std::uint64_t process_peak_bytes) const noexcept {
   const std::uint64_t enough = last_of(step) < maximum_ ? last_of(step) : maximum_;
   proposal.initial = rounded_up(enough);
   const std::uint64_t remainder = maximum_ > proposal.initial ? maximum_ - proposal.initial : 0;
-  proposal.increment = rounded_up(remainder > 4_MiB ? remainder / 4 : 1_MiB);
+  proposal.increment = std::clamp(rounded_up(remainder / 4), min_increment, max_increment);
   const std::uint64_t eager = heaps_ * proposal.initial;
   const std::uint64_t needed = process_peak_bytes > eager ? process_peak_bytes : eager;
   proposal.limit = rounded_up(needed + needed / 4);

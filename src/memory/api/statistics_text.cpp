@@ -86,8 +86,9 @@ void append_advice(base::text& report, const advice& next) noexcept {
   append_size(report, next.initial);
   report.append(" TARN_INCREMENT=");
   append_size(report, next.increment);
-  report.append(" TARN_LIMIT=");
+  report.append("; TARN_LIMIT=");
   append_size(report, next.limit);
+  report.append(" would have been enough");
   if (next.excess_heaps != 0) {
     report.append("; beyond this run's initial: ").decimal(next.excess_heaps);
     report.append(next.excess_heaps == 1 ? " heap, " : " heaps, ");

@@ -29,7 +29,7 @@ TEST(advice, one_heap_gets_what_it_held) {
   EXPECT_EQ(advice_for({64_KiB + 1}).initial, 128_KiB);
   EXPECT_EQ(advice_for({5_MiB + 1}).initial, 6_MiB);
   EXPECT_EQ(advice_for({3_GiB}).initial, 3_GiB);
-  EXPECT_EQ(advice_for({3_GiB}).increment, 1_MiB);
+  EXPECT_EQ(advice_for({3_GiB}).increment, 2_MiB);
 }
 
 TEST(advice, the_largest_heap_gets_there_in_four_steps) {

@@ -170,9 +170,9 @@ TEST(statistics_text, json_has_every_field) {
 
 TEST(statistics_text, advice_is_written_as_the_options_take_it) {
   const std::string report = table({}, {}, "app", some_advice);
-  EXPECT_EQ(
-      report.substr(report.find("advice")),
-      "advice: TARN_INITIAL=2M TARN_INCREMENT=64K TARN_LIMIT=3072M; beyond this run's initial: 51 heaps, 52 bytes\n");
+  EXPECT_EQ(report.substr(report.find("advice")),
+            "advice: TARN_INITIAL=2M TARN_INCREMENT=64K; TARN_LIMIT=3072M would have been enough; beyond this "
+            "run's initial: 51 heaps, 52 bytes\n");
   options read;
   rendered reason;
   EXPECT_TRUE(parse_option(read, tarn::base::option_id::initial, "2M", reason.report));

@@ -320,7 +320,7 @@ struct opened_mutex : platform::mutex {
   static bool is_awaited(platform::mutex& lock) { return word_of(lock).load(std::memory_order_relaxed) == contended; }
   /// Does what an unlock does before it wakes a thread.
   static void begin_unlock(platform::mutex& lock, platform::lock_rank rank) {
-    platform::held_locks::released(rank);
+    platform::held_locks::note_released(rank);
     word_of(lock).store(open, std::memory_order_release);
   }
 };
