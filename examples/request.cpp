@@ -8,7 +8,7 @@
 #include <tarn/tarn.hpp>
 
 // [example]
-struct order : tarn::pooled<order> {  // new and delete from this thread's heap
+struct order : tarn::pooled<order> {  // new and delete from the current heap
   explicit order(long id_) : id(id_) {}
   long id;
   double price = 1.5;
@@ -28,7 +28,7 @@ void serve(int requests) {
         reply += std::to_string(pending->id) + "\n";
       }
     }
-    work_heap.release();  // the orders, which nobody deleted, and everything else of this request
+    work_heap.release();  // frees the orders, too: no delete is needed
   }
 }
 // [example]
