@@ -28,11 +28,11 @@ struct arena_options {
   const char* name = "";  ///< appears in messages; the arena keeps the pointer, not a copy
   /// Provides the chunks. Null selects the heap that is current when a chunk is needed.
   std::pmr::memory_resource* upstream = nullptr;
-  /// Size of the first chunk. Each later one is as large as all earlier ones together, up to 1 MiB, or as
+  /// Bytes of the first chunk. Each later one is as large as all earlier ones together, up to 1 MiB, or as
   /// large as a single block needs.
   std::size_t first_chunk = detail::default_first_chunk;
-  std::size_t limit = 0;        ///< the most memory in chunks at any time; 0: no limit; a first span does not count
-  std::size_t spare_limit = 0;  ///< the most memory in empty chunks that reset() and rewind() keep; 0: all of it
+  std::size_t limit = 0;        ///< the most bytes in chunks at any time; 0: no limit; a first span does not count
+  std::size_t spare_limit = 0;  ///< the most bytes in empty chunks that reset() and rewind() keep; 0: all
 };
 
 /// A copy of an arena's counters. Byte counts describe the present unless they say otherwise.

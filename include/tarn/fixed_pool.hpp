@@ -21,13 +21,13 @@
 
 namespace tarn {
 
-/// Says how a pool grows, in blocks.
+/// Says how a pool grows.
 struct pool_options {
   const char* name = "";  ///< appears in messages; the pool keeps the pointer, not a copy
   /// Provides the chunks. Null selects the heap that is current when a chunk is needed.
   std::pmr::memory_resource* upstream = nullptr;
   std::size_t first_chunk = 0;  ///< blocks in the first chunk; 0: as many as fit in 4 KiB, at least 8
-  std::size_t step = 0;         ///< blocks in each later chunk; 0: doubles the pool, up to 1 MiB at a time
+  std::size_t step = 0;         ///< blocks in each later chunk; 0: doubles the pool, by at most 1 MiB
   std::size_t limit = 0;        ///< the most blocks at any time; 0: no limit
   /// Surrounds each block with fences, fills it, notes its sites and quarantines it after its free. Reports blocks in
   /// use at the end of the pool. Blocks then come from the current heap, one by one, which is slow
@@ -91,7 +91,7 @@ struct pool_c_api;
 /// (pool_limit_reached at the limit); try_allocate returns null. A free of a block of another pool, and a double free,
 /// are faults. Builds with TARN_CHECKS report them at once; other builds report them when the numbers do not add up,
 /// or in for_each_live and is_valid. AddressSanitizer builds poison free blocks.
-/// Cost: allocate and deallocate are inline, 6 and 7 instructions; a block has no overhead.
+/// Cost: allocate and deallocate are inline, and together about ten instructions; a block has no overhead.
 class fixed_pool {
  public:
   /// Makes a pool of blocks of `bytes` bytes at multiples of `alignment`, a power of two. Takes no memory yet.

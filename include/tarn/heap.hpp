@@ -1,4 +1,5 @@
 // Heaps as objects: memory with a name and a limit, which one thread uses without locks and can free all at once.
+// In these headers a fault is a mistake of the caller that ends the program with a line that names it.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +11,12 @@
 
 namespace tarn {
 
-/// Configures a heap. Sizes are in bytes; they are rounded up to 64 KiB.
+/// Configures a heap. Sizes are in bytes; `initial` and `increment` are rounded up to 64 KiB.
 struct heap_options {
   const char* name = "";       ///< for statistics and messages; the first 23 bytes are kept
   std::size_t initial = 0;     ///< mapped and touched at creation, so that its use causes no page fault
-  std::size_t increment = 0;   ///< mapped in one step when more is needed; 0: 4 MiB
-  std::size_t limit = 0;       ///< most memory in use at one time; 0: no limit
+  std::size_t increment = 0;   ///< mapped in one step when more is needed, at least 1 MiB; 0: 4 MiB
+  std::size_t limit = 0;       ///< most bytes in slabs and large blocks at one time; 0: no limit
   bool keeps_memory = false;   ///< freed memory stays with the heap until release(), trim() or the heap's end
   bool is_strict = false;      ///< a free by another thread is a fault that names both threads
   bool counts_calls = false;   ///< counts each call; calls then do not take the inline path
@@ -23,13 +24,14 @@ struct heap_options {
 };
 
 /// A heap with segments of its own, whose blocks can all be freed at once. Freed memory goes back to the system after
-/// `purge_delay_ms`, as it does for the heaps of threads; once half of the memory in use is freed, most goes at once.
+/// the time that the option TARN_PURGE_DELAY_MS sets, as it does for the heaps of threads; once half of the memory in
+/// use is freed, most goes at once.
 ///
 /// In the child of a fork, only heap objects that the forking thread was using may be used. Threads: one thread at a
-/// time allocates from a heap and calls its other functions. Any thread may free its blocks, through any function
-/// that frees: tarn::current(), pooled<T>, allocator<T>, tarn_free, unless the heap `is_strict`. Errors: allocate
-/// throws std::bad_alloc, try_allocate returns null; freeing memory that is not Tarn's is a fault. Cost: allocate and
-/// deallocate are inline and take 1 to 2 ns.
+/// time allocates from a heap and calls its other functions, except for statistics() and name(). Any thread may free
+/// its blocks, through any function that frees: tarn::current(), pooled<T>, allocator<T> or tarn_free of <tarn/tarn.h>,
+/// unless the heap `is_strict`. Errors: allocate throws std::bad_alloc, try_allocate returns null; freeing memory that
+/// is not Tarn's is a fault. Cost: allocate and deallocate are inline, and take about a nanosecond together.
 class heap : public std::pmr::memory_resource {
  public:
   heap() : heap(heap_options{}) {}

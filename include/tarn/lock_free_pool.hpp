@@ -83,7 +83,7 @@ class lock_free_store {
 /// Threads: any number, at any time, but construction and destruction belong to one thread. Lock-free: some thread
 /// always makes progress, whatever the others do; only growth calls the upstream, which may lock. Memory goes back
 /// when the pool is destroyed, not before; objects still alive then vanish without running their destructors. If you
-/// only need speed, use tarn::shared_pool, which is 8 times as fast. Errors: allocate throws std::bad_alloc
+/// only need speed, use tarn::shared_pool, which is many times as fast. Errors: allocate throws std::bad_alloc
 /// (pool_limit_reached at the limit), try_allocate returns null. Freeing a foreign block is a fault, and so is
 /// freeing a block twice. Options: `first_chunk` is rounded up to a power of two, later chunks double, `step` is
 /// ignored. A null upstream is the heap that is current when a chunk is needed; any other must serve any thread.

@@ -120,7 +120,6 @@ class recycler {
 /// A thread may hold any number of objects. A handle may move to another thread and end there. Errors: throws what
 /// creating a T throws, and std::bad_alloc. Do not use it for objects whose memory ends before the thread does, such as
 /// strings in the current heap of a scope. Cost: inline, no lock; see docs/guide/pools.md.
-/// Source: "Thread-local storage as an allocation cache", where the objects were the strings of a server.
 template <class T>
 [[nodiscard, gnu::always_inline]] inline recycled_object<T> recycle() {
   return recycler<T>::take();

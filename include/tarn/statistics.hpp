@@ -25,13 +25,16 @@ struct heap_statistics {
   std::uint64_t allocated_bytes = 0;
   /// bytes of these freed blocks; 0 without counts_calls
   std::uint64_t freed_bytes = 0;
-  std::uint64_t remote_frees = 0;          // blocks of this heap that other threads freed; counted by all heaps
-  std::uint64_t used_bytes = 0;            // now: in blocks that the program has, or ready in front magazines
-  std::uint64_t slabs = 0;                 // now: slabs that the heap owns
-  std::uint64_t slab_bytes = 0;            // now: their bytes
-  std::uint64_t large_blocks = 0;          // now: blocks with pages of their own
-  std::uint64_t large_bytes = 0;           // now: their bytes
-  std::uint64_t footprint_bytes = 0;       // now: memory that the heap has from the system
+  std::uint64_t remote_frees = 0;  // blocks of this heap that other threads freed; counted by all heaps
+  /// now: bytes in blocks of the program, and in free ones of the front magazines, from which the next calls are served
+  std::uint64_t used_bytes = 0;
+  std::uint64_t slabs = 0;         // now: slabs that the heap owns
+  std::uint64_t slab_bytes = 0;    // now: their bytes
+  std::uint64_t large_blocks = 0;  // now: blocks with pages of their own
+  std::uint64_t large_bytes = 0;   // now: their bytes
+  /// now: bytes in slabs and large blocks; free memory that the heap keeps for later, as after release(), is not
+  /// counted
+  std::uint64_t footprint_bytes = 0;
   std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far
   std::uint64_t refills = 0;               // magazines filled from the slabs
   std::uint64_t flushes = 0;               // magazines emptied into the slabs

@@ -1,8 +1,8 @@
 /* Tarn for C: heaps for threads.
  *
  * Threads: any thread may call each function; a heap, an arena or a pool is used by one
- * thread at a time, except that any thread may free the blocks of a heap and use a shared
- * pool. Errors: functions that return a pointer return NULL on failure and set errno to
+ * thread at a time, except that any thread may free the blocks of a heap, read its
+ * statistics, and use a shared pool. Errors: functions that return a pointer return NULL on failure and set errno to
  * ENOMEM, or to EINVAL where noted. Freeing memory that is not Tarn's ends the program
  * with one line that names the mistake. Cost: functions that allocate or free one block
  * take a few nanoseconds and mostly no lock; those that create, destroy, release or trim
@@ -26,7 +26,7 @@ typedef struct tarn_heap_options {
   const char* name;   /* may be NULL; the first 23 bytes are kept */
   size_t initial;     /* mapped and touched at creation */
   size_t increment;   /* mapped in one step when more is needed; 0: 4 MiB */
-  size_t limit;       /* most memory in use at one time; 0: no limit */
+  size_t limit;       /* most bytes in slabs and large blocks at one time; 0: no limit */
   bool is_strict;     /* a free by another thread is a fault */
   bool counts_calls;  /* counts each call; calls then do not take the inline path */
   bool records_sites; /* records where each block was allocated and reports what is in use at the end. Slower */
@@ -42,12 +42,12 @@ typedef struct tarn_heap_statistics {
   uint64_t allocated_bytes;      /* bytes of the allocated blocks; 0 without counts_calls */
   uint64_t freed_bytes;          /* bytes of the freed blocks; 0 without counts_calls */
   uint64_t remote_frees;         /* blocks that other threads freed; counted by all heaps */
-  uint64_t used_bytes;           /* now: in blocks that the program has, or ready in front magazines */
+  uint64_t used_bytes;           /* now: in blocks of the program, and in free ones of the front magazines */
   uint64_t slabs;                /* now: number of slabs */
   uint64_t slab_bytes;           /* now: bytes of the slabs */
   uint64_t large_blocks;         /* now: blocks with pages of their own */
   uint64_t large_bytes;          /* now: bytes of the large blocks */
-  uint64_t footprint_bytes;      /* now: memory that the heap has from the system */
+  uint64_t footprint_bytes;      /* now: in slabs and large blocks, without what release keeps */
   uint64_t peak_footprint_bytes; /* most of footprint_bytes so far */
   uint64_t refills;              /* number of magazines filled from the slabs */
   uint64_t flushes;              /* number of magazines emptied into the slabs */
@@ -102,13 +102,13 @@ tarn_heap* tarn_set_current(tarn_heap* heap);
 /* Bump allocation: blocks are not freed singly, but all at once. One thread at a time uses an arena. */
 typedef struct tarn_arena tarn_arena;
 
-/* Options of an arena. Zero a variable of this type for the defaults. Sizes are in bytes. */
+/* Options of an arena. Zero a variable of this type for the defaults. */
 typedef struct tarn_arena_options {
   const char* name;    /* for messages; not copied; may be NULL */
   tarn_heap* upstream; /* allocates the chunks; NULL: the heap that is current when one is needed */
-  size_t first_chunk;  /* 0: 4,096 */
-  size_t limit;        /* most memory in chunks at one time; 0: no limit */
-  size_t spare_limit;  /* most memory in empty chunks that is kept for later; 0: all */
+  size_t first_chunk;  /* bytes of the first chunk; 0: 4,096 */
+  size_t limit;        /* most bytes in chunks at one time; 0: no limit */
+  size_t spare_limit;  /* most bytes in empty chunks that are kept for later; 0: all */
 } tarn_arena_options;
 
 /* Counters of an arena, as tarn::arena_statistics in tarn/arena.hpp. */
@@ -158,13 +158,13 @@ typedef struct tarn_pool tarn_pool;
 /* Blocks of one size, for any number of threads. */
 typedef struct tarn_shared_pool tarn_shared_pool;
 
-/* Options of a pool. Zero a variable of this type for the defaults. Sizes are numbers of blocks. */
+/* Options of a pool. Zero a variable of this type for the defaults. */
 typedef struct tarn_pool_options {
   const char* name;    /* for messages; not copied; may be NULL */
   tarn_heap* upstream; /* allocates the chunks; NULL: the heap that is current when one is needed, or for a shared pool
                           the process-wide heap. The heap of a shared pool must serve any thread */
-  size_t first_chunk;  /* 0: as many as fit in 4 KiB, at least 8 */
-  size_t step;         /* blocks in each later chunk; 0: as many as the pool has by then, up to 1 MiB */
+  size_t first_chunk;  /* blocks in the first chunk; 0: as many as fit in 4 KiB, at least 8 */
+  size_t step;         /* blocks in each later chunk; 0: as many as the pool has by then, in at most 1 MiB */
   size_t limit;        /* most blocks at one time; 0: no limit */
   bool is_guarded;     /* fences, sites, quarantine, and a report of what is in use at the end: docs/guide/guard.md */
 } tarn_pool_options;
@@ -179,8 +179,8 @@ typedef struct tarn_pool_statistics {
   size_t upstream_calls; /* all requests to the upstream; constant in a steady state */
 } tarn_pool_statistics;
 
-/* Creates a pool of blocks of `bytes` at multiples of `alignment`; 0: 16. EINVAL: `alignment` is not a power of two.
- * `options` may be NULL. */
+/* Creates a pool of blocks of `bytes` bytes, each at a multiple of `alignment` bytes; an `alignment` of 0 means 16.
+ * `options` may be NULL. EINVAL: `alignment` is not a power of two. */
 tarn_pool* tarn_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options);
 /* Gives all memory back, including blocks in use. NULL is allowed. */
 void tarn_pool_destroy(tarn_pool* pool);

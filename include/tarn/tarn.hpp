@@ -1,4 +1,5 @@
-// All of Tarn's C++ interface.
+// Includes the headers of tarn::heap and tarn::sync, except for async_shared.hpp, quiet_region.hpp and service.hpp.
+// Those of tarn::io are in <tarn/io.hpp>, and those for users of Asio in tarn/asio.
 #pragma once
 
 #include <tarn/accept_backoff.hpp>

@@ -140,7 +140,7 @@ class collector final : public watcher {
   }
 
  private:
-  // Changes come before the moment of their snapshot, so at_ is the moment before.
+  // Changes come before the moment of their snapshot, so now_ns_ is the time of the one before.
   template <class Key, class Counts>
   void add(std::map<Key, Counts>& sums, const Key& key, const Counts& increase) {
     if (now_ns_ < interval_.from_ns || now_ns_ >= interval_.to_ns) return;

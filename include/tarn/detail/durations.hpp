@@ -6,7 +6,7 @@
 namespace tarn::detail {
 
 /// Returns `longest` in nanoseconds, rounded up, and at most a hundred years: a deadline can then be computed from it.
-/// So `duration::max()` waits for ever, as far as anybody can tell.
+/// So `duration::max()` waits forever, as far as anybody can tell.
 template <class Rep, class Period>
 constexpr std::chrono::steady_clock::duration clamp_duration(std::chrono::duration<Rep, Period> longest) {
   using seconds = std::chrono::duration<double>;  // wide enough for every duration

@@ -96,7 +96,8 @@ class writer {
   void check_open() const;
   void write_slow(std::span<const std::string_view> parts);
 
-  // Invariant: buffer_ <= first_ <= at_ <= end_ == buffer_ + capacity_; [first_, at_) is still to be written.
+  // Invariant: buffer_ <= first_ <= position_ <= end_ == buffer_ + capacity_; [first_, position_) is still to be
+  // written.
   char* position_ = nullptr;
   char* end_ = nullptr;
   char* first_ = nullptr;  // differs from buffer_ only after an error in the middle
