@@ -82,7 +82,7 @@ void run_fleet(const fleet_request& request) {
 }  // namespace
 
 void add_fleet(CLI::App& application) {
-  CLI::App* const command = application.add_subcommand("fleet", "Ask the exported recordings of many hosts.");
+  CLI::App* const command = application.add_subcommand("fleet", "Query the exported recordings of many hosts.");
   const auto request = std::make_shared<fleet_request>();
   command->add_option("FOLDER", request->folder, "Parquet files of tarn export; a path, or a URL such as s3://…")
       ->required();
