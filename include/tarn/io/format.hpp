@@ -1,5 +1,5 @@
-// Formats by {fmt} straight into a writer's buffer or a journal's line. Only this header needs {fmt}: link fmt::fmt
-// beside tarn::io.
+// Formats by {fmt} straight into a writer's buffer or a journal's line. Needs {fmt}: link fmt::fmt beside
+// tarn::io.
 #pragma once
 
 #include <fmt/format.h>

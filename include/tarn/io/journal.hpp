@@ -1,4 +1,4 @@
-// A log that survives the death of its process at any instruction, and whose append makes no system call.
+// A log that survives the death of its process at any instruction.
 #pragma once
 
 #include <tarn/io/file.hpp>
@@ -56,9 +56,9 @@ class journal {
 
   /// Appends a line: once it has returned, the complete line will be read back. Returns the line's number, which is
   /// unique in the journal and grows within each thread; it is 1, 2, 3 … when one thread appends. Throws
-  /// std::length_error for a line that is longer than longest_line(), and then changes nothing. Makes no system call,
-  /// allocates nothing and takes no lock. Cost: a copy and a checksum of the line, and one uncontended atomic
-  /// exchange. (When more threads than `lanes` are inside at once, one yields.)
+  /// std::length_error for a line that is longer than longest_line(), and then changes nothing. Allocates
+  /// nothing and takes no lock. It makes system calls at a thread's first append, while all lanes are taken, and
+  /// after a truncation, otherwise none. Cost: a copy and a checksum of the line, and one uncontended atomic exchange.
   ///
   /// A signal handler may call it, also one that interrupted an append. Returns 0 only there: when interrupted appends
   /// have all lanes, the line is dropped, counted in dropped_lines(), and the first is reported on standard error.

@@ -1,5 +1,5 @@
-// Named loggers with levels, times and fields, whose lines go into a journal. Only this header and io/format.hpp need
-// {fmt}: link fmt::fmt beside tarn::io.
+// Named loggers with levels, times and fields, whose lines go into a journal. Like io/format.hpp and
+// io/plain_format.hpp it needs {fmt}: link fmt::fmt beside tarn::io.
 #pragma once
 
 #include <fmt/format.h>
@@ -404,8 +404,8 @@ template <class... Arguments>
 /// into an inherited one are dropped and counted, and the first one is reported on standard error. Errors:
 /// fmt::format_error for an invalid format that is only known at run time; there is then no line. `Floor` removes calls
 /// of lower levels when the program is compiled. Cost: one load for a line below the level; a line is formatted
-/// directly into the journal, without a system call or a lock. A message with an argument of a type that the program
-/// formats is copied once more: such a formatter may log, too.
+/// directly into the journal, without a lock, and with the system calls of journal::append alone. A message with an
+/// argument of a type that the program formats is copied once more: such a formatter may log, too.
 template <level Floor = level::trace>
 class basic_logger {
  public:
