@@ -32,7 +32,7 @@ int with_a_pool() {
 int with_a_pool_that_knows_its_size() {
   tarn::pool<node> nodes({.name = "nodes", .first_chunk = 4096, .limit = 4096});
   nodes.reserve(4096);                  // nothing is asked of the system from here on
-  auto handled = nodes.make_unique(7);  // gives itself back
+  auto handled = nodes.make_unique(7);  // returns to the pool at the end of the scope
   return handled->value + static_cast<int>(nodes.statistics().in_use);
 }
 
@@ -60,7 +60,7 @@ int with_a_shared_pool() {
   node* handed_over = nullptr;
   std::thread([&] { handed_over = nodes.create(35); }).join();
   const int value = handed_over->value;
-  nodes.destroy(handed_over);  // by another thread than made it
+  nodes.destroy(handed_over);  // in another thread than the one that created it
   return value;
 }
 
@@ -92,7 +92,7 @@ std::size_t with_an_arena(const std::vector<std::string>& names) {
 std::size_t with_recycled_objects(std::string_view text) {
   std::size_t word_count = 0;
   for (std::string_view line : tarn::split(text, '\n')) {
-    auto copy = tarn::recycle<std::string>();  // warm: it has the capacity of one before
+    auto copy = tarn::recycle<std::string>();  // empty, with the capacity of an earlier string
     copy->append(line);
     word_count += tarn::split_words(*copy).size();
   }
