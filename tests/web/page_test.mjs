@@ -88,7 +88,7 @@ const tests = {
     data.end = {wall_us: 6_810_000, user_us: 1_200_000, system_us: 50_000};
     const page = await open(write_page(template, data, `${folder}/idle.html`));
     const verdicts = await page.innerText('.verdicts');
-    assert.ok(verdicts.includes('No thread ran for at least 82 % of the run: tarn record --cpu shows why. Shares are of the 1.3 s of CPU time.'), verdicts);
+    assert.ok(verdicts.includes('No thread ran for at least 82 % of the run: tarn record --cpu shows why. Shares are of 450 ms of CPU time.'), verdicts);
     assert.deepEqual(await page.$$eval('.card .bar', (bars) => bars.map((bar) => bar.closest('.card').querySelector('h3').textContent)), ['Heap']);
     await close(page);
     const busy = await open(example_page);

@@ -157,11 +157,12 @@ export function program_text(view: View): string {
 const title_of = ({judgement, source}: Verdict) => `${judgement.charAt(0).toUpperCase()}${judgement.slice(1)}: ${source}.`;
 
 // Returns how much of the run no thread ran at all, if that is most of it: shares of CPU leave that time out.
-function idle_text({data: {end, threads, cpu}}: View): string {
+function idle_text({data: {end, threads, cpu, recorder}}: View): string {
   const wall_us = end?.wall_us ?? 0, cpu_us = (end?.user_us ?? 0) + (end?.system_us ?? 0);
   if (cpu_us >= wall_us / 2) return '';
+  const [low, high] = recorder?.overhead?.program_cpu_ns ?? [cpu_us * 1e3, cpu_us * 1e3], program_ns = (low + high) / 2;
   const share = `${(threads?.length ?? 0) > 1 ? 'at least ' : ''}${format_number(100 * (1 - cpu_us / wall_us))} % of the run`;
-  return `No thread ran for ${share}${cpu ? '; see Threads' : ': tarn record --cpu shows why'}. Shares are of the ${format_number(cpu_us / 1e6)} s of CPU time.`;
+  return `No thread ran for ${share}${cpu ? '; see Threads' : ': tarn record --cpu shows why'}. Shares are of ${format_duration(program_ns)} of CPU time.`;
 }
 
 // Says first what is worth doing, in the sentences of the text, and what helps without a change. They are those of the
