@@ -253,7 +253,8 @@ class Report(ReportTest):
         self.assertEqual(heap["recorder"]["sources"], ["heap"])
         self.assertEqual(self.json("--source", "locks,heap")["sites"], full_report["sites"])
         refusal = self.tarn("report", "--source", "locks,cpu", "rec", code=2, cwd=SHARED).stderr
-        self.assertEqual(refusal, "tarn: rec has no locks and no cpu; record the program with tarn record --locks --cpu\n")
+        self.assertEqual(refusal, "tarn: rec has no locks and no cpu; record the program with tarn record --locks "
+                                  "--cpu\n")
         self.report("--source", "nonsense", code=2)
 
     def test_text_fits_the_page_and_begins_with_a_summary(self):

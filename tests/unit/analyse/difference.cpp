@@ -117,7 +117,7 @@ TEST(difference, of_remedies_that_leave_next_to_nothing_the_first_is_taken) {
   const change removal = differences_of({before}, {}).changes.at(0);
   ASSERT_TRUE(removal.is_taken);
   EXPECT_FALSE(removal.taken_instead);
-  EXPECT_EQ(removal.judged()->predicted.remedy, remedy_kind::hoist);
+  EXPECT_EQ(removal.judged_offer()->predicted.remedy, remedy_kind::hoist);
 }
 
 TEST(difference, builds_of_sources_in_two_folders_match) {
