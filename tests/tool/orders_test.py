@@ -19,7 +19,7 @@ def tarn(*arguments, code=0):
 
 
 def setUpModule():
-    tarn("record", "--locks", "-o", "rec", "--", PATHS.orders)
+    tarn("record", "--locks", "--heap", "-o", "rec", "--", PATHS.orders)
     tarn("record", "--locks", "-o", "late", "--", PATHS.orders, "late")
 
 
@@ -99,7 +99,7 @@ class Texts(unittest.TestCase):
                         "and meanwhile waited", "mutex A was acquired\n   at ",
                         "and while it was held, mutex B\n   at ", "one order everywhere"):
             self.assertIn(finding, text)
-        self.assertNotIn("orders that could", tarn("report", "--source", "syscalls", "rec").stdout)
+        self.assertNotIn("orders that could", tarn("report", "--source", "heap", "rec").stdout)
 
     def test_a_deadlock_that_happened_is_found(self):
         with subprocess.Popen([PATHS.tarn, "record", "--locks", "-o", "dead", "--", PATHS.orders, "deadlock"],

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 from paths import HANG_S, PATHS, FolderTest, main
@@ -98,8 +99,8 @@ class Report(DropInTest):
     def test_advice_is_taken_as_it_is_given(self):
         arguments = (PATHS.threads, "2", str(BLOCKS))
         first = self.run_with(["--stats"], *arguments).stderr.splitlines()[-1]
-        options = [word.removeprefix("TARN_") for word in first.split()[1:]]
-        options = [option.partition("=")[0].lower() + "=" + option.partition("=")[2] for option in options]
+        options = [f"{name.lower()}={value}" for name, value in re.findall(r"TARN_(\w+)=(\w+)", first)]
+        self.assertEqual(len(options), 3)
         repeated = self.run_with(["--stats"] + [word for option in options for word in ("--option", option)],
                                  *arguments)
         self.assertEqual((repeated.returncode, repeated.stdout), (7, "done\n"))

@@ -361,8 +361,9 @@ class Syscalls(FolderTest):
         self.assertEqual((unchanged["before"], unchanged["changes"]), (unchanged["after"], []))
         self.assertGreater(unchanged["before"]["count"], 2000)
         self.assertRegex(self.run_program(PATHS.tarn, "diff", "rec", "rec").stdout, r"System calls: ([\d,]+) → \1 made")
-        only = self.run_program(PATHS.tarn, "report", "--source", "heap", "rec").stdout
-        self.assertNotIn("system calls at", only)
+        refusal = self.run_program(PATHS.tarn, "report", "--source", "heap", "rec", code=2)
+        self.assertEqual((refusal.stdout, refusal.stderr),
+                         ("", "tarn: rec has no heap; record the program with tarn record --heap\n"))
         text = self.run_program(PATHS.tarn, "report", "--top", "2", "rec").stdout
         self.assertRegex(text, r"(?m)^\d{1,3},\d{3} system calls at \d+ sites: [\d.]+ (s|ms|µs) in them")
         self.assertRegex(text, r": 2,000 write calls, by 1 thread; [\d.]+ (s|ms|µs) in them "

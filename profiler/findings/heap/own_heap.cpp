@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "profiler/format/build_id.hpp"
+#include "profiler/symbols/names.hpp"
 
 namespace tarn::command {
 namespace {
@@ -78,9 +79,10 @@ std::string unrecorded_heaps_text(const format::recording& recording) {
         format::build_id_of(module.path) != module.build_id || !contains_heaps(format::file_of(module.path)))
       continue;
     return fmt::format(
-        "{} allocates from Tarn's own heaps (libtarn.a), which was not recorded; record a build on malloc (in Rust "
-        "without the global allocator), or see the heaps in tarn top",
-        module.path);
+        "{} allocates from heaps of libtarn.a, too, which are not recorded: see them in tarn top, or record a build "
+        "that "
+        "uses malloc alone (in Rust without the global allocator)",
+        analyse::file_name(module.path));
   }
   return {};
 }

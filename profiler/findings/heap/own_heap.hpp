@@ -17,7 +17,7 @@ bool records_heap(const format::recording& recording);
 // Returns "server has a malloc of its own: its heap was not recorded", for a result of own_heap_in().
 std::string own_heap_text(const format::module_facts& module);
 
-// Returns "server allocates from Tarn's own heaps (libtarn.a) …", with the cure, if a recorded file of the last program
+// Returns "server allocates from heaps of libtarn.a, too, …", with the cure, if a recorded file of the last program
 // contains them and the heap was to be recorded; else an empty text. The malloc of `tarn run` is recorded.
 std::string unrecorded_heaps_text(const format::recording& recording);
 
