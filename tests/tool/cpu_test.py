@@ -82,8 +82,8 @@ class Processor(FolderTest):
         self.tarn("report", "--quick", "--html", str(page), "rec")
         weights = json.loads(json_in(page))["cpu"]["weights"]
         self.assertEqual(sum(weight[1] for weight in weights), cpu["samples"])
-        without = json.loads(self.tarn("report", "--json", "--quick", "--source", "heap", "rec").stdout)
-        self.assertIsNone(without["cpu"])
+        refusal = self.tarn("report", "--source", "heap", "rec", code=2).stderr
+        self.assertEqual(refusal, "tarn: rec has no heap; record the program with tarn record --heap\n")
 
     def test_two_recordings_are_compared_and_limited_by_function(self):
         if self.is_refused():

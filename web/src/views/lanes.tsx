@@ -4,7 +4,7 @@ import {useMemo, useState} from 'preact/hooks';
 import {Code_location, Stack} from '../parts';
 import type {Lane, Lane_part, Lanes as Lanes_data} from '../recording';
 import type {View} from '../view';
-import {format_duration, format_number, grouped, plural, shown} from '../formatting';
+import {format_duration, format_number, plural, shown} from '../formatting';
 import {Threads} from './threads';
 import {seconds} from './timeline';
 import {Wait_for_chains} from './wait_for';
