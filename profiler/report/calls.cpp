@@ -95,8 +95,9 @@ void print_calls_summary(analyse::analysis& analysis) {
   for (const call_site& site : findings.sites)
     deliberate_ns += site.category == analyse::call_category::waits ? site.nanoseconds : 0;
   const std::string deliberate =
-      deliberate_ns == 0 ? ""
-                         : fmt::format(", and {} in calls that wait (futex, epoll_wait, sleep)", duration_text(deliberate_ns));
+      deliberate_ns == 0
+          ? ""
+          : fmt::format(", and {} in calls that wait (futex, epoll_wait, sleep)", duration_text(deliberate_ns));
   const std::string text =
       fmt::format("{} at {}: {} in them{}{}", estimate_text(findings.calls, findings.error, "system call"),
                   count_text(findings.sites.size(), "site"),
