@@ -488,7 +488,9 @@ void journal_file::detach(int reason) noexcept {
   if (restorations() % 2 == 0) restorations_.fetch_add(1, std::memory_order_seq_cst);
   const bool is_mapped = put_memory_in_place();
   base::text_buffer<1024> message;
-  message.append("tarn: journal ").append_escaped(target_.name(), 512).append(": was truncated and cannot be restored (");
+  message.append("tarn: journal ")
+      .append_escaped(target_.name(), 512)
+      .append(": was truncated and cannot be restored (");
   message.append(base::error_text(reason));
   message.append("): new lines are in no file until journal::reopen() succeeds\n");
   message.write_to(STDERR_FILENO);
