@@ -208,6 +208,8 @@ inline void mark_allocated([[maybe_unused]] void* block, [[maybe_unused]] std::s
   if (block != nullptr) __asan_unpoison_memory_region(block, bytes);
 #endif
 }
+// It comes before the block is pushed: a visitor may take a pushed block away at any moment, and its memory may be in
+// use again when the owner goes on (memory/heap/idle_fronts.cpp).
 inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) noexcept {
 #if TARN_ADDRESS_SANITIZER
   __asan_poison_memory_region(block, bytes);
@@ -252,8 +254,8 @@ template <int Order = __ATOMIC_RELAXED>
     return;
   }
   note_free(block);
-  push(class_top, top, block);
   mark_free(block, size_of(index));
+  push(class_top, top, block);
 }
 
 /// Gives back a block of any class or size; null is allowed.
@@ -271,8 +273,8 @@ template <int Order = __ATOMIC_RELAXED>
     return;
   }
   note_free(block);
-  push(class_top, top, block);
   mark_free(block, size_of(static_cast<size_class>(index)));
+  push(class_top, top, block);
 }
 
 /// Does what class_of does, for sizes that are known only at run time. It uses a table for the most common sizes,
