@@ -37,9 +37,12 @@ constexpr std::uint64_t regret_ms = 4000;
 
 }  // namespace
 
+// The helper asks a heap with few slow calls for a tick, because 64 of them may take minutes (visit). relaxed: the flag
+// guards no data, and a tick too many or one call later does no harm.
 void heap::tick() noexcept {
   slow_calls.add(1);
-  if (slow_calls.get() % calls_between_ticks != 0) return;
+  if (slow_calls.get() % calls_between_ticks != 0 && !must_tick.load(std::memory_order_relaxed)) return;
+  must_tick.store(false, std::memory_order_relaxed);
   const std::uint64_t now = platform::now_ms();
   for (; min_peak_to_shrink > min_shrunk_bytes && now - shrink_noted_ms >= regret_ms; shrink_noted_ms += regret_ms) {
     min_peak_to_shrink /= 2;

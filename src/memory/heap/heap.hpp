@@ -92,7 +92,7 @@ struct class_state {
   void** closed_top = nullptr;  ///< `top` of a closed heap, whose visible one stays shut
   depot full_magazines;
   base::list<pages::slab> available;  ///< slabs with free blocks
-  void* const* seen_top = nullptr;    ///< `top` at the last decay; still equal: unused since then
+  void* const* seen_top = nullptr;    ///< `top` at the last decay or visit; still equal: unused since then
   std::uint16_t capacity = 0;         ///< of the front: first_capacity_of or capacity_of the class
   /// Recent fills of the front; while the class shares blocks, fills of the other class on its behalf. At most
   /// fills_to_full.
@@ -206,6 +206,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint64_t> visited_tops{0};                   ///< a hash of all `top` at the last visit
   std::atomic<std::uint64_t> visited_takes{~std::uint64_t{0}};  ///< inbox_takes at the last visit, if something waited
   std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
+  std::atomic<std::uint32_t> visits_in_use{0};                  ///< visits that found fast calls only
+  std::atomic<bool> must_tick{false};  ///< the helper wants the owner to look at the clock at its next slow call
   std::atomic<bool> was_visited_asleep{false};   ///< the last visit finished, and no slow call came since
   std::atomic<bool> were_fronts_emptied{false};  ///< the front magazines were emptied, and no `top` has changed since
   /// Free bytes at the last visit since the thread ended. Only the thread that acts for the heap uses it.
@@ -287,9 +289,11 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// useful while the owner sleeps.
   void reclaim_for_owner() noexcept;
   /// Acts for an owner that made no slow call since the last visit: takes the inbox in, empties the depots and, if no
-  /// `top` has changed either, the front magazines, and gives back the pages in which only free blocks lie. `stop` ends
-  /// that early. For an owner that makes slow calls but never takes its inbox in, it only takes the inbox in. Returns
-  /// true if another visit may have work. Any thread may call it after platform::prepare_barriers() has returned true.
+  /// `top` has changed either, the front magazines, and gives back the pages in which only free blocks lie. If some
+  /// `top` have changed, every fourth visit empties the front magazines of the other classes. `stop` ends that early.
+  /// For an owner that makes slow calls, it asks for a tick at the next one, and takes the inbox in if the owner never
+  /// does. Returns true if another visit may have work. Any thread may call it after platform::prepare_barriers() has
+  /// returned true.
   bool visit(bool (*stop)() noexcept) noexcept;
   /// Does the same at once, whatever the owner does, unless it is in a slow path. Returns the bytes of the pages.
   std::size_t visit_now() noexcept;
@@ -378,7 +382,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept;
   std::uint64_t hash_of_tops() const noexcept;
   bool is_worth_visiting() const noexcept;
-  bool empty_idle_fronts(bool (*stop)() noexcept) noexcept;
+  bool empty_idle_fronts(bool (*stop)() noexcept, bool is_owner_active) noexcept;
   bool drop_all_fronts(bool (*stop)() noexcept) noexcept;
   bool close_gaps(size_class index) noexcept;
   void set_capacity(size_class index, std::uint16_t capacity) noexcept;

@@ -33,6 +33,7 @@
 // So null may stand anywhere in a front magazine, until the next slow path of its class closes the gaps.
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "memory/heap/heap.hpp"
 #include "platform/threads.hpp"
@@ -102,7 +103,10 @@ bool heap::drop_all_fronts(bool (*stop)() noexcept) noexcept {
 
 // Returns the blocks of front magazines to their slabs, all but the newest of each class up to 8 KiB. Returns false if
 // it ended early, because the owner waits or `stop` asked for it. Only a visitor may call it.
-bool heap::empty_idle_fronts(bool (*stop)() noexcept) noexcept {
+//
+// With `is_owner_active` it leaves out the classes whose `top` has changed since the last decay or visit. Then the
+// owner is at work in other classes, and may use these at any moment, too: the protocol above allows that.
+bool heap::empty_idle_fronts(bool (*stop)() noexcept, bool is_owner_active) noexcept {
   if (policy.is_closed()) return drop_all_fronts(stop);
   taken_block group[max_group];
   std::size_t count = 0;
@@ -122,6 +126,8 @@ bool heap::empty_idle_fronts(bool (*stop)() noexcept) noexcept {
   for (size_class index = 0; has_finished && index < detail::class_count; ++index) {
     if (classes[index].front == nullptr) continue;
     void** const& class_top = top_of(index);
+    void* const* const seen_top = std::exchange(classes[index].seen_top, load_top(class_top));
+    if (is_owner_active && classes[index].seen_top != seen_top) continue;
     const std::ptrdiff_t left = index < detail::first_large_class ? 1 : 0;
     classes[index].has_gaps = true;
     for (void** entry = classes[index].bottom(); has_finished && entry < load_top(class_top) - left; ++entry) {

@@ -15,6 +15,9 @@ constexpr std::uint64_t min_visited_bytes = std::uint64_t{1} << 20;
 /// Or all heaps together have this much.
 constexpr std::uint64_t min_visited_in_all = std::uint64_t{4} << 20;
 constexpr std::uint32_t max_refused_visits = 16;
+/// An owner that makes fast calls only is visited so often, which takes `purge_delay_ms`, before the front magazines of
+/// its idle classes are emptied.
+constexpr std::uint32_t visits_to_idle = 4;
 /// A heap without a thread that has this much more free memory than at its last visit is visited again.
 constexpr std::uint64_t min_freed_without_owner = std::uint64_t{64} << 10;
 
@@ -173,12 +176,21 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
       visited_takes.exchange(takes, std::memory_order_relaxed) == takes && takes != nothing_waits;
   const std::uint64_t tops = hash_of_tops();
   const bool uses_fronts = visited_tops.exchange(tops, std::memory_order_relaxed) != tops;
-  if (is_working) was_visited_asleep.store(false, std::memory_order_relaxed);
+  if (is_working) {
+    was_visited_asleep.store(false, std::memory_order_relaxed);
+    must_tick.store(true, std::memory_order_relaxed);  // its slow calls may be few: tick() says why
+  }
   if (is_working || uses_fronts) were_fronts_emptied.store(false, std::memory_order_relaxed);
   const bool must_empty_fronts = !is_working && !uses_fronts && !were_fronts_emptied.load(std::memory_order_relaxed);
   if (is_working && !neglects_inbox) return is_worth_visiting();
   const bool may_empty_later = uses_fronts && is_worth_visiting();
-  if (was_visited_asleep.load(std::memory_order_relaxed) && !must_empty_fronts && remote_inbox.empty()) {
+  // A hardened heap at work makes no slow calls that count, and its quarantine would go with the magazines. relaxed: a
+  // count that two visitors change at once makes a visit early or late.
+  const bool must_empty_idle_classes =
+      !is_working && may_empty_later && !policy.is_closed() &&
+      (visits_in_use.fetch_add(1, std::memory_order_relaxed) + 1) % visits_to_idle == 0;
+  const bool must_visit_fronts = must_empty_fronts || must_empty_idle_classes;
+  if (was_visited_asleep.load(std::memory_order_relaxed) && !must_visit_fronts && remote_inbox.empty()) {
     return may_empty_later;
   }
   if (!visits.try_visit()) {
@@ -190,7 +202,7 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   if (state.load(std::memory_order_acquire) == ownership::occupied) {
     take_inbox(taker::visitor);
     if (!is_working) {
-      const bool were_emptied = must_empty_fronts && empty_idle_fronts(stop);
+      const bool were_emptied = must_visit_fronts && empty_idle_fronts(stop, !must_empty_fronts);
       std::size_t purged_bytes = 0;
       const bool were_visited = visit_classes(stop, purged_bytes);
       has_finished = were_visited && (were_emptied || !must_empty_fronts);
@@ -231,7 +243,7 @@ std::size_t heap::visit_now() noexcept {
   if (!visits.try_visit()) return purged_bytes;
   if (state.load(std::memory_order_acquire) == ownership::occupied) {
     take_inbox(taker::visitor);
-    empty_idle_fronts(never);
+    empty_idle_fronts(never, false);
     visit_classes(never, purged_bytes);
   }
   visits.end_visit();

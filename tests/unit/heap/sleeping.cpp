@@ -416,6 +416,116 @@ TEST_F(visit_test, an_owner_that_uses_its_front_magazines_keeps_them) {
   EXPECT_EQ(bytes_in_fronts(tested), size_of(index));
 }
 
+// Keeps slabs of which most blocks are free, so that a visit of the heap is worth its cost in any case.
+std::vector<void*> keep_sparse_slabs(heap& tested, size_class index, const std::vector<void*>& blocks) {
+  std::vector<void*> kept_blocks;
+  for (std::size_t number = 0; number < blocks.size(); ++number) {
+    if (number % 32 == 0) {
+      kept_blocks.push_back(blocks[number]);
+    } else {
+      tested.deallocate(blocks[number], index);
+    }
+  }
+  tested.flush_all();
+  return kept_blocks;
+}
+
+// A thread that wakes often uses a few sizes, and makes no slow call for them.
+TEST_F(visit_test, front_magazines_of_idle_classes_are_emptied_beside_fast_calls) {
+  heap& tested = start();
+  const size_class kept_class = class_of(1024);
+  const auto kept_blocks = keep_sparse_slabs(tested, kept_class, allocate_many(tested, kept_class, 4_MiB / 1024));
+  const size_class used_class = class_of(64);
+  const size_class idle_classes[] = {class_of(16), class_of(200), class_of(8192), class_of(30'000)};
+  const std::size_t freed_count = 12;
+  const auto used_blocks =
+      allocate_many(tested, used_class, std::max<std::size_t>(freed_count, heaps::first_capacity_of(used_class)));
+  std::size_t newest_bytes = 0;
+  for (const size_class index : idle_classes) {
+    for (int round = 0; round < 3; ++round) {  // large blocks get a magazine when they are needed again
+      for (void* const block : allocate_many(tested, index, 2 * heaps::first_capacity_of(index))) give(tested, block);
+    }
+    ASSERT_NE(tested.classes[index].front, nullptr);
+    newest_bytes += index < pages::first_wide ? size_of(index) : 0;
+  }
+  const std::size_t before = bytes_in_fronts(tested);
+  const std::uint64_t calls = tested.slow_calls.get();
+  for (std::size_t visit = 0; visit < freed_count; ++visit) {
+    give(tested, used_blocks[visit]);
+    EXPECT_TRUE(tested.visit(never)) << "the owner may use less later";
+  }
+  ASSERT_EQ(tested.slow_calls.get(), calls);
+  const heaps::class_state& used_state = tested.classes[used_class];
+  const auto used_count = static_cast<std::size_t>(tested.top[used_class] - used_state.bottom());
+  EXPECT_GE(used_count, freed_count);
+  EXPECT_FALSE(used_state.has_gaps);
+  const std::size_t kept_bytes =
+      kept_blocks.size() * size_of(kept_class) + (used_blocks.size() - freed_count + used_count) * size_of(used_class);
+  EXPECT_EQ(bytes_in_fronts(tested), kept_bytes + newest_bytes);
+  EXPECT_LT(bytes_in_fronts(tested), before);
+  EXPECT_TRUE(tested.is_valid());
+  for (std::size_t number = freed_count; number < used_blocks.size(); ++number) give(tested, used_blocks[number]);
+  for (void* const block : kept_blocks) give(tested, block);
+  expect_in_use(tested, 0);
+}
+
+// The calls of a hardened heap, which is closed, use its magazines without slow calls that count.
+TEST_F(visit_test, a_closed_heap_in_use_keeps_its_magazines) {
+  heap& tested = start();
+  tested.add_trait(heaps::heap_trait::counting);
+  const size_class kept_class = class_of(1024);
+  const auto kept_blocks = keep_sparse_slabs(tested, kept_class, allocate_many(tested, kept_class, 4_MiB / 1024));
+  const size_class used_class = class_of(64);
+  const size_class idle_class = class_of(200);
+  for (const size_class index : {used_class, idle_class}) {
+    tested.deallocate(tested.allocate(index), index);
+  }
+  void**& used_top = tested.classes[used_class].closed_top;
+  for (int visit = 0; visit < 12; ++visit) {
+    used_top += visit % 2 == 0 ? -1 : 1;
+    tested.visit(never);
+    EXPECT_NE(tested.classes[idle_class].front, nullptr);
+  }
+  for (void* const block : kept_blocks) give(tested, block);
+  tested.flush_all();
+  tested.policy.clear();
+}
+
+// A thread that wakes often makes a slow call now and then: 64 of them may take minutes.
+TEST_F(visit_test, an_owner_of_few_slow_calls_gives_up_what_it_does_not_need) {
+  heap& tested = start();
+  fill_depots(tested);
+  tick(tested, class_of(500));
+  ASSERT_GT(tested.depot_bytes.get(), 0u);
+  while (tested.slow_calls.get() % calls_for_a_tick != 0) tested.slow_calls.add(1);
+  for (int call = 0; call < 4; ++call) {
+    EXPECT_GT(tested.depot_bytes.get(), 0u) << "the visitor leaves them to an owner that works";
+    tested.visit(never);
+    fake::advance_ms(250);
+    tested.deallocate(tested.allocate(class_of(500)), class_of(500));
+    if (tested.depot_bytes.get() == 0) break;
+  }
+  EXPECT_EQ(tested.depot_bytes.get(), 0u);
+  EXPECT_TRUE(tested.is_valid());
+  expect_in_use(tested, 0);
+}
+
+// Without a visitor that asks for it, the clock is not read more often than before.
+TEST_F(visit_test, one_visit_asks_for_one_tick) {
+  heap& tested = start();
+  const size_class index = class_of(500);
+  tested.deallocate(tested.allocate(index), index);
+  tested.visit(never);
+  EXPECT_TRUE(tested.must_tick.load());
+  tested.deallocate(tested.allocate(index), index);
+  EXPECT_FALSE(tested.must_tick.load());
+  tested.visit(never);
+  tested.visit(never);
+  tested.must_tick = false;
+  tested.visit(never);
+  EXPECT_FALSE(tested.must_tick.load()) << "no slow call came since the last visit";
+}
+
 /// The two calls for a heap whose owner may sleep.
 enum class visit_kind { of_helper, of_trim };
 const char* name_of(visit_kind kind) { return kind == visit_kind::of_trim ? "of_trim" : "of_helper"; }
