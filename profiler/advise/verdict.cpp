@@ -61,16 +61,17 @@ verdict verdict_of_locks(analysis& analysis) {
     result.still_waiting += group.still_waiting.size();
     for (const unfinished_wait& wait : group.still_waiting) result.in_deadlock += wait.is_deadlock ? 1 : 0;
     const std::uint64_t waited_ns = group.sums[format::wait_ticks];
+    const std::uint64_t held_ns = held_wait_ns(group);
     result.waited_ns += waited_ns;
-    if (waited_ns <= longest || group.sites.empty()) continue;
-    longest = waited_ns;
+    result.held_ns += held_ns;
+    if (held_ns <= longest || group.sites.empty()) continue;
+    longest = held_ns;
     result.site = group.sites.front().site;
   }
   if (result.remedies != 0) {
     result.waiters = waiters_of(analysis);
     const double wall_ns = analysis.whole().wall_ns;
-    const bool is_little =
-        result.in_deadlock == 0 && wall_ns > 0 && as_double(result.waited_ns) < little_share * wall_ns;
+    const bool is_little = result.in_deadlock == 0 && wall_ns > 0 && as_double(result.held_ns) < little_share * wall_ns;
     result.judged = is_little ? judgement::little : judgement::worth_doing;
   } else {
     result.remedies = others;
@@ -101,8 +102,9 @@ verdict verdict_of_calls(analysis& analysis) {
   return result;
 }
 
-// Returns the expected gain. A remedy of a lock saves between none and all of its wait, so half of it is expected.
-double gain_of(const verdict& verdict) { return verdict.saved_ns.middle() + as_double(verdict.waited_ns) / 2; }
+// Returns the expected gain. A remedy of a lock saves between none and all of the wait for its holders, so half of it
+// is expected.
+double gain_of(const verdict& verdict) { return verdict.saved_ns.middle() + as_double(verdict.held_ns) / 2; }
 
 }  // namespace
 

@@ -27,6 +27,7 @@ struct verdict {
   range saved_ns;               // CPU time, of heap and calls
   bool is_at_least = false;     // the remedies also save work that no recording shows
   std::uint64_t waited_ns = 0;  // by all threads for the locks that have a remedy
+  std::uint64_t held_ns = 0;    // the part of it in which another thread had the lock: the most that a remedy saves
   std::size_t waiters = 0;      // threads that waited for them
   std::uint32_t site = 0;       // of the recording: where threads wait longest for a lock
   // Threads that still waited for these locks when the recording ended, and those of them in a deadlock.

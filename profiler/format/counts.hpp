@@ -112,6 +112,7 @@ enum lock_counter : std::size_t {
   reader_acquisitions,  // acquisitions as one of several readers
   refused,              // tries that found the lock held and gave up, at once or after a time
   lock_spread,          // the estimated variance of `acquisitions` and `refused` together; 0 if all were counted
+  free_ticks,           // the part of `wait_ticks` in which no thread held the lock: the waiting one did not run yet
   lock_counter_count,
 };
 

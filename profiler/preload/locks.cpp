@@ -272,7 +272,7 @@ void acquisition::count_orders(thread& self, format::order_counter counter, std:
   }
 }
 
-void acquisition::count_wait(thread& self) noexcept {
+void acquisition::count_wait(thread& self, bool has_acquired) noexcept {
   close(self.counts().wait);
   const std::uint64_t now = clock_ticks(), ticks = now - waiting_since_;
   add(cell_->value[format::wait_ticks], ticks);
@@ -282,16 +282,21 @@ void acquisition::count_wait(thread& self) noexcept {
     count_violation(self, format::lock_waits, site_);
   if (entry_->number.load(std::memory_order_relaxed) == 0) return;
   bool has_holder = false;
+  std::uint64_t free_ticks = 0;
   if (const release_log* const log = entry_->log.load(std::memory_order_acquire)) {
     constexpr std::uint64_t little = 64;  // a holder of less than 1/64 of the wait is not worth a cell
-    for (const wait_parts::part& part : wait_parts(*log, waiting_since_, now)) {
+    const wait_parts parts(*log, waiting_since_, now);
+    // A thread that gave up did so because the lock was held, and that hold is in no log.
+    if (has_acquired) free_ticks = parts.free_ticks();
+    add(cell_->value[format::free_ticks], free_ticks);
+    for (const wait_parts::part& part : parts) {
       if (has_holder && part.ticks < ticks / little) break;
       if (!add_wait(self, part.holder, has_holder ? 0 : 1, part.ticks)) return;
       has_holder = true;
     }
   }
-  // Where nobody has released it meanwhile, all of the wait was for the one that held it at the begin.
-  if (!has_holder && holder_ != no_holder) has_holder = add_wait(self, holder_, 1, ticks);
+  // Where nobody has released it meanwhile, the wait was for the one that held it at the begin.
+  if (!has_holder && holder_ != no_holder) has_holder = add_wait(self, holder_, 1, ticks - free_ticks);
   if (!has_holder) return;  // a condition, or acquired before the recording
   count_orders(self, format::order_waits, 1);
   count_orders(self, format::order_ticks, ticks);
@@ -325,7 +330,7 @@ void acquisition::note_success(bool is_shared) noexcept {
   if (is_shared) add(cell_->value[format::reader_acquisitions], weight_);
   if (waiting_since_ != 0) {
     add(cell_->value[format::contended], 1);
-    count_wait(self);
+    count_wait(self, true);
   } else {
     count_orders(self, format::orders, weight_);
   }
@@ -349,7 +354,7 @@ void acquisition::note_failure() noexcept {
   entry guard;
   if (!guard) return;
   count(format::refused);
-  if (waiting_since_ != 0) count_wait(guard.self());
+  if (waiting_since_ != 0) count_wait(guard.self(), false);
 }
 
 void acquisition::finish_condition_wait(bool was_woken) noexcept {
@@ -358,7 +363,7 @@ void acquisition::finish_condition_wait(bool was_woken) noexcept {
   if (!guard) return;
   count(was_woken ? format::acquisitions : format::refused);
   if (was_woken) add(cell_->value[format::contended], 1);
-  count_wait(guard.self());
+  count_wait(guard.self(), was_woken);
 }
 
 void note_release(const void* lock, const caller& caller) noexcept {

@@ -93,7 +93,7 @@ class acquisition {
  private:
   void count(format::lock_counter counter) noexcept;
   void open_wait(thread& self) noexcept;
-  void count_wait(thread& self) noexcept;
+  void count_wait(thread& self, bool has_acquired) noexcept;
   bool add_wait(thread& self, std::uint64_t holder, std::uint64_t count, std::uint64_t ticks) noexcept;
   void count_orders(thread& self, format::order_counter counter, std::uint64_t amount) noexcept;
 

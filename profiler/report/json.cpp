@@ -138,6 +138,7 @@ json json_of_verdicts(analyse::analysis& analysis) {
                         {"saved_ns", json_of(verdict.saved_ns)},
                         {"at_least", verdict.is_at_least},
                         {"waited_ns", verdict.waited_ns},
+                        {"held_ns", verdict.held_ns},
                         {"text", verdict_text(analysis, verdict, false)}});
   }
   return verdicts;

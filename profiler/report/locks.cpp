@@ -71,6 +71,11 @@ void print_group(analyse::analysis& analysis, const lock_group& group, std::size
   if (group.sums[format::refused] != 0)
     text += fmt::format("; {} gave up", count_text(group.sums[format::refused], "try"));
   fmt::print("   {}\n", text);
+  const std::uint64_t waited_ns = group.sums[format::wait_ticks], held_wait_ns = analyse::held_wait_ns(group);
+  if (held_wait_ns < waited_ns / 2) {
+    fmt::print("   most of the waiting was for a processor: another thread had the lock for {} of it\n",
+               duration_text(held_wait_ns));
+  }
   print_unfinished_waits(analysis, group);
   for (std::size_t index = 0; index < std::min(shown_sites, group.sites.size()); ++index)
     print_site(analysis, group.sites[index], group.sites.size() == 1);
@@ -212,6 +217,7 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"shared", group.sums[format::reader_acquisitions]},
                      {"waited_ns", group.sums[format::wait_ticks]},
                      {"longest_wait_ns", group.sums[format::longest_wait]},
+                     {"held_wait_ns", analyse::held_wait_ns(group)},
                      {"holds", group.sums[format::holds]},
                      {"held_ns", group.sums[format::held_ticks]},
                      {"longest_held_ns", group.sums[format::longest_held]},

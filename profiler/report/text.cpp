@@ -275,11 +275,18 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
     } else if (verdict.still_waiting != 0) {
       unfinished = fmt::format("{} still waited at the end. ", count_text(verdict.still_waiting, "thread"));
     }
+    // In a deadlock all that counts is that the threads wait for each other.
+    const bool is_for_processor = verdict.in_deadlock == 0 && verdict.held_ns < verdict.waited_ns / 2;
+    const std::string processor =
+        is_for_processor ? fmt::format(" Most of that was for a processor: another thread had the lock for {} of it.",
+                                       duration_text(verdict.held_ns))
+                         : "";
     const std::string waiters = verdict.waiters == 0 ? "Threads" : count_text(verdict.waiters, "thread");
     return fmt::format(
-        "{}{}{} waited {} for them{}{}.", unfinished, waiters, verdict.waiters > 1 ? " together" : "",
+        "{}{}{} waited {} for them{}{}.{}", unfinished, waiters, verdict.waiters > 1 ? " together" : "",
         duration_text(verdict.waited_ns), wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
-        stack.empty() || !names_site ? "" : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32));
+        stack.empty() || !names_site ? "" : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32),
+        processor);
   }
   return fmt::format("Taking the {} of {} {}.", verdict.source == heap ? "first remedy" : "remedy",
                      count_text(verdict.remedies, "site"),

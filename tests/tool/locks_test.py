@@ -257,6 +257,31 @@ class Convoy(Recorded):
 
     def test_the_slow_holder_is_named(self):
         lock = self.lock("holds_slowly")
+class Stopped(Recorded):
+    """A lock that is free while a thread that was woken does not run is not waited for because of its holder."""
+    arguments = ("stopped", "5")
+
+    def test_only_the_time_until_the_release_counts(self):
+        lock = self.lock("wait_without_running")
+        self.assertEqual(lock["contended"], 5)
+        self.assertGreater(lock["waited_ns"], 500_000_000)
+        self.assertGreater(lock["held_wait_ns"], 0)
+        self.assertLess(lock["held_wait_ns"], lock["waited_ns"] - 450_000_000)
+        (verdict,) = self.report["verdicts"]
+        self.assertEqual((verdict["waited_ns"], verdict["held_ns"]), (lock["waited_ns"], lock["held_wait_ns"]))
+
+    def test_the_report_says_so(self):
+        text = " ".join(self.run_program(PATHS.tarn, "report", "rec", code=0).stdout.split())
+        self.assertRegex(text, r" Most of that was for a processor: another thread had the lock for "
+                               r"[\d.]+ [mµ]?s of it\. ")
+        self.assertRegex(text, r" most of the waiting was for a processor: another thread had the lock for "
+                               r"[\d.]+ [mµ]?s of it ")
+
+
+class StoppedInFull(Stopped):
+    mode = ("--full",)
+
+
         (quick,) = [site for site in lock["sites"] if self.is_in(site["stack"], "holds_quickly")]
         self.assertEqual(quick["contended"], 4)
         by_slow = [wait for wait in quick["waits"] if self.is_in(wait["stack"], "holds_slowly")]

@@ -71,6 +71,7 @@ export interface Lock extends Omit<LockSite, 'waits'> {
   locks?: number;
   threads?: number;
   longest_wait_ns?: number;
+  held_wait_ns?: number;  // the part of the waits in which another thread had the lock
   holds?: number;
   longest_held_ns?: number;
   weights?: Stack_weight[];

@@ -23,7 +23,7 @@ constexpr std::uint64_t long_hold_ns = 10'000;  // if locks are held longer, the
 
 format::lock_counts in_nanoseconds(const format::recording& recording, format::lock_counts counts) {
   for (const lock_counter counter :
-       {format::wait_ticks, format::longest_wait, format::held_ticks, format::longest_held}) {
+       {format::wait_ticks, format::longest_wait, format::held_ticks, format::longest_held, format::free_ticks}) {
     counts[counter] = format::nanoseconds(recording.clock, counts[counter]);
   }
   return counts;
@@ -202,6 +202,11 @@ const char* name(lock_type type) {
     case lock_type::condition: return "condition variable";
   }
   return "";
+}
+
+std::uint64_t held_wait_ns(const lock_group& group) {
+  const std::uint64_t waited_ns = group.sums[format::wait_ticks];
+  return waited_ns - std::min(waited_ns, group.sums[format::free_ticks]);
 }
 
 bool is_held_long(const lock_group& group) { return mean_hold(group) >= long_hold_ns; }

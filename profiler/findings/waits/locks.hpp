@@ -72,6 +72,9 @@ struct lock_group {
   std::uint32_t still_held = 0;                        // holds that had not ended when the recording ended
   std::string remedy;                                  // one line; empty if there is nothing to gain
 };
+// Returns the part of the waits in which another thread had the lock. In the rest the lock was free, and the waiting
+// thread waited for a processor.
+std::uint64_t held_wait_ns(const lock_group& group);
 // Returns whether a lock is held so long that the work under it causes the waits.
 bool is_held_long(const lock_group& group);
 // Returns the remedy for a contended lock of the program.

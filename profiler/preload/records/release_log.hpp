@@ -61,12 +61,18 @@ class wait_parts {
   // Goes back over the releases from the end of the wait to its begin. Between two of them the thread of the later one
   // held the lock, from its acquisition on.
   wait_parts(const release_log& log, std::uint64_t since, std::uint64_t until) noexcept {
-    std::uint64_t number = log.count();
+    const std::uint64_t end_of_wait = until;
+    std::uint64_t number = log.count(), free_ticks = 0;
+    std::uint64_t known_since = until;  // what is known of the lock begins there
     known_hold hold = log.hold(number);
     for (std::uint64_t left = release_log::size; left != 0 && hold.released_at > since; --left) {
       const known_hold before = log.hold(--number);
       const bool is_begin_known = before.released_at != 0 || number == 0 || hold.acquired_at != 0;
       if (!is_begin_known) break;
+      // Holds of several readers overlap, so a hold may begin before the release of the one before.
+      const std::uint64_t held_since = hold.acquired_at != 0 ? hold.acquired_at : before.released_at;
+      if (hold.released_at < known_since) free_ticks += known_since - hold.released_at;
+      known_since = std::min(known_since, std::max(held_since, since));
       const std::uint64_t begin = std::max({since, before.released_at, hold.acquired_at});
       const std::uint64_t end = std::min(hold.released_at, until);
       if (begin < end) {
@@ -75,7 +81,18 @@ class wait_parts {
       }
       hold = before;
     }
+    const bool is_complete = number == 0 || (hold.released_at != 0 && hold.released_at <= since);
+    if (is_complete && log.count() != 0) {
+      free_ticks_ = free_ticks + (known_since - since);
+    } else if (known_since < end_of_wait) {
+      // Takes what came before the log to be like what is in it.
+      free_ticks_ =
+          static_cast<std::uint64_t>(static_cast<double>(free_ticks) / static_cast<double>(end_of_wait - known_since) *
+                                     static_cast<double>(end_of_wait - since));
+    }
   }
+  // Returns the part of the wait in which no hold is known: the lock was free, and the waiting thread did not run yet.
+  std::uint64_t free_ticks() const noexcept { return free_ticks_; }
   const part* begin() const noexcept { return parts_; }
   const part* end() const noexcept { return parts_ + count_; }
 
@@ -98,6 +115,7 @@ class wait_parts {
 
   part parts_[limit];
   std::size_t count_ = 0;
+  std::uint64_t free_ticks_ = 0;
 };
 
 }  // namespace tarn::preload

@@ -3,9 +3,11 @@
 //   locks samples ROUNDS    some of them so often that the recorder samples them
 //   locks kept ROUNDS       a lock that three threads wait for, and one more that gives up, until the program ends
 //   locks convoy ROUNDS     threads that wait one behind the other, all because of the first holder
+//   locks stopped ROUNDS    a thread that does not run when the lock for which it waits is released
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -274,6 +276,46 @@ std::atomic<bool> is_held_slowly = false;
   slow.join();
 }
 
+std::atomic<int> stops = 0, waiter_id = 0;
+
+// Returns whether a thread sleeps in the kernel.
+bool is_asleep(int thread) {
+  char path[64], state = '?';
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+  std::FILE* const file = std::fopen(path, "re");
+  CHECK(file != nullptr);
+  CHECK(std::fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+  std::fclose(file);
+  return state == 'S';
+}
+
+// In each round the waiting thread is in a signal handler for a tenth of a second after the lock was released, as if it
+// had no processor.
+[[gnu::noinline]] void wait_without_running() {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    stops.fetch_add(1);
+    timespec tenth = {0, 100'000'000};
+    nanosleep(&tenth, nullptr);
+  };
+  CHECK(sigaction(SIGUSR1, &action, nullptr) == 0);
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(pthread_mutex_lock(&lock) == 0);
+    std::thread waiter([] {
+      waiter_id.store(gettid());
+      CHECK(pthread_mutex_lock(&lock) == 0);
+      CHECK(pthread_mutex_unlock(&lock) == 0);
+    });
+    while (waiter_id.load() == 0 || !is_asleep(waiter_id.load())) std::this_thread::yield();
+    waiter_id.store(0);
+    CHECK(pthread_kill(waiter.native_handle(), SIGUSR1) == 0);
+    while (stops.load() <= round) std::this_thread::yield();
+    CHECK(pthread_mutex_unlock(&lock) == 0);
+    waiter.join();
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -285,6 +327,10 @@ int main(int count, char** arguments) {
     return 5;
   }
   if (count > 2 && std::strcmp(arguments[1], "samples") == 0) return take_samples();
+  if (count > 2 && std::strcmp(arguments[1], "stopped") == 0) {
+    wait_without_running();
+    return 5;
+  }
   of_one_thread();
   std::thread(by_turns).join();
   by_turns();

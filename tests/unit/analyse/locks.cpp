@@ -57,6 +57,14 @@ TEST(locks, sums_are_over_sites_and_times_in_nanoseconds) {
   EXPECT_EQ(group.address, 0x1000U);
 }
 
+TEST(locks, the_waits_for_holders_are_those_in_which_the_lock_was_not_free) {
+  format::recording recording = recording_with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400});
+  EXPECT_EQ(held_wait_ns(only(recording)), 800U) << "as in a recording that does not have the free times";
+  recording.acquisitions[{1, 0, 1}][format::free_ticks] = 2 * 90;
+  recording.acquisitions[{2, 1, 1}][format::free_ticks] = 2 * 600;
+  EXPECT_EQ(held_wait_ns(only(recording)), 110U);
+}
+
 TEST(locks, errors_of_estimates_are_those_of_sums_of_independent_ones) {
   format::recording recording = recording_with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400});
   EXPECT_EQ(find_locks(recording).error, 0);

@@ -70,6 +70,19 @@ TEST(verdict, a_thread_that_waits_for_several_locks_counts_once) {
   EXPECT_EQ(verdicts_of(analysis).front().waiters, 2U);
 }
 
+TEST(verdict, waits_for_a_processor_are_no_gain_of_a_lock) {
+  format::recording recording = heap_alone();
+  add_lock(recording, 100'000, 12'000'000'000);
+  for (auto& [key, counts] : recording.acquisitions)
+    counts[format::free_ticks] = counts[format::wait_ticks] - 1'000'000;
+  EXPECT_EQ(judge(recording), (expected_verdicts{{judged_source::heap, judgement::worth_doing},
+                                                 {judged_source::locks, judgement::little}}));
+  analysis analysis(recording, simple_costs());
+  const verdict locks = verdicts_of(analysis).back();
+  EXPECT_EQ(locks.waited_ns, 12'000'000'000U);
+  EXPECT_EQ(locks.held_ns, 2'000'000U);
+}
+
 TEST(verdict, short_waits_come_after_what_is_worth_doing) {
   format::recording recording = heap_alone();
   add_lock(recording, 100'000, 1'000'000);

@@ -55,5 +55,34 @@ TEST(release_log, releases_that_are_no_longer_known_are_nobodys) {
   EXPECT_EQ(parts_of(log, 1000, 3000).front(), (std::pair<std::uint64_t, std::uint64_t>{3, 3000 - 2032}));
 }
 
+TEST(release_log, the_lock_is_free_between_a_release_and_the_next_hold) {
+  release_log log{};
+  EXPECT_EQ(wait_parts(log, 100, 200).free_ticks(), 0U) << "nothing is known of its holders";
+  log.add(1, 60, 90);
+  EXPECT_EQ(wait_parts(log, 100, 200).free_ticks(), 100U) << "released before the wait began, and not acquired again";
+  log.add(2, 95, 120);
+  EXPECT_EQ(wait_parts(log, 100, 200).free_ticks(), 80U);
+  log.add(3, 150, 160);
+  EXPECT_EQ(wait_parts(log, 100, 200).free_ticks(), 30U + 40U);
+  log.add(4, 0, 190);
+  EXPECT_EQ(wait_parts(log, 100, 200).free_ticks(), 30U + 10U) << "it may have been held since the release before";
+}
+
+TEST(release_log, a_lock_is_held_while_one_of_several_readers_has_it) {
+  release_log log{};
+  log.add(1, 110, 120);
+  log.add(2, 90, 180);
+  EXPECT_EQ(wait_parts(log, 100, 200).free_ticks(), 20U);
+}
+
+TEST(release_log, the_lock_is_taken_to_be_free_as_often_before_the_log_as_in_it) {
+  release_log log{};
+  // Held for a quarter of the time.
+  constexpr std::uint64_t holds = 4 * release_log::size;
+  for (std::uint64_t number = 1; number <= holds; ++number) log.add(1, 100 * number, 100 * number + 25);
+  const auto free = static_cast<double>(wait_parts(log, 100, 100 * (holds + 1)).free_ticks());
+  EXPECT_NEAR(free, 0.75 * 100 * holds, 0.02 * 100 * holds);
+}
+
 }  // namespace
 }  // namespace tarn::preload

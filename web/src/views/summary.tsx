@@ -55,7 +55,7 @@ function best_remedies(view: View): Best[] {
   (data.locks ?? []).forEach((lock, index) => {
     if (!lock.remedy || on_purpose.has(lock.category)) return;
     const node = names.node_of(lock.stack);
-    candidates.push({saved: [0, lock.waited_ns ?? 0], waited: `threads waited ${format_duration(lock.waited_ns)}`, location: <>{lock.type} <bdi>{names.label(node)}</bdi></>, advice: lock.remedy,
+    candidates.push({saved: [0, Math.min(lock.waited_ns ?? 0, lock.held_wait_ns ?? Infinity)], waited: `threads waited ${format_duration(lock.waited_ns)}`, location: <>{lock.type} <bdi>{names.label(node)}</bdi></>, advice: lock.remedy,
               open: () => change({tab: 'locks', site: String(index)})});
   });
   (data.syscalls ?? []).forEach((call, index) => {
