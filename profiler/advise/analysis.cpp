@@ -316,7 +316,7 @@ bool analysis::drop_in_is_worth_it() const {
 }
 
 first_remedies analysis::all_first_remedies() {
-  first_remedies sum, uncertain;
+  first_remedies sum;
   std::size_t looked_at = 0;
   for (const site& site : grouped_sites()) {
     if (++looked_at > max_summed_sites) break;
@@ -328,14 +328,11 @@ first_remedies analysis::all_first_remedies() {
       continue;
     }
     const prediction& first = details.offers.front().predicted;
-    first_remedies& part = first.saved_ns.low > 0 ? sum : uncertain;
-    part.saved_ns += first.saved_ns;
-    part.is_at_least = part.is_at_least || first.saves_more;
-    ++part.count;
+    sum.saved_ns += first.saved_ns;
+    sum.is_at_least = sum.is_at_least || first.saves_more;
+    ++sum.count;
   }
-  if (sum.count != 0) return sum;
-  uncertain.unpredicted = sum.unpredicted;
-  return uncertain;
+  return sum;
 }
 
 void analysis::replay(const std::vector<site>& sites, std::size_t limit, const replayer& replay_all) {

@@ -65,8 +65,8 @@ struct site_view {
   const code_location* location() const { return frame_index < stack.size() ? &stack[frame_index] : nullptr; }
 };
 
-// The sum over all sites of the heap, also those that a report does not show. Remedies that may save nothing count only
-// if there is no other one.
+// The sum over all sites of the heap, also those that a report does not show. A remedy counts by the middle of its
+// range, as in the verdict: by the low end, a range that begins near 0 would count in one report and not in the next.
 struct first_remedies {
   range saved_ns;               // by the first remedy of each site
   std::size_t count = 0;        // sites with a predicted remedy that is worth it

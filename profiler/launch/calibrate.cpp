@@ -15,6 +15,7 @@
 #include "profiler/base/memory_file.hpp"
 #include "profiler/launch/library.hpp"
 #include "profiler/launch/machine_cache.hpp"
+#include "profiler/launch/replay_cache.hpp"
 #include "profiler/predict/measure_calls.hpp"
 #include "profiler/report/report.hpp"
 
@@ -116,6 +117,7 @@ cost_model machine_costs(bool must_measure) {
     } catch (const json::exception&) {  // of another version: it is measured again
     }
   }
+  if (must_measure) replay_cache::forget();
   const calibration_time time;
   cost_model model = measure_costs(today);
   json costs = analyse::to_json(model);
@@ -124,7 +126,10 @@ cost_model machine_costs(bool must_measure) {
   return model;
 }
 
-std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs) {
+namespace {
+
+// Replays the jobs, whatever the cache has.
+std::vector<analyse::replayed> new_replays_of(const std::vector<analyse::replay_job>& jobs) {
   const std::string self = fs::read_symlink("/proc/self/exe").string(), bytes = analyse::encode(jobs);
   const std::string drop_in = find_library("libtarn-malloc.so", {});
   const auto replayed_by = [&](const char* subcommand, const std::string& preloaded) {
@@ -149,6 +154,31 @@ std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>
   } catch (const json::exception& error) {
     fail(exit_code::io_error, "cannot replay trace excerpts: {}", error.what());
   }
+}
+
+}  // namespace
+
+std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs) {
+  replay_cache stored;
+  std::vector<analyse::replayed> results(jobs.size());
+  std::vector<analyse::replay_job> new_jobs;
+  std::vector<std::size_t> new_indexes;
+  for (std::size_t index = 0; index < jobs.size(); ++index) {
+    if (const auto result = stored.find(jobs[index])) {
+      results[index] = *result;
+      continue;
+    }
+    new_jobs.push_back(jobs[index]);
+    new_indexes.push_back(index);
+  }
+  if (new_jobs.empty()) return results;
+  const std::vector<analyse::replayed> new_results = new_replays_of(new_jobs);
+  for (std::size_t index = 0; index < new_jobs.size(); ++index) {
+    results[new_indexes[index]] = new_results[index];
+    stored.add(new_jobs[index], new_results[index]);
+  }
+  stored.write();
+  return results;
 }
 
 }  // namespace tarn::command

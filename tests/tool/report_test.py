@@ -65,9 +65,28 @@ class Report(ReportTest):
         self.assertEqual(self.prices.read_bytes(), before)
         self.report("--calibrate")
         self.assertNotEqual(self.prices.read_bytes(), before)
-        # The other file is of its own recording.
-        file_names = {path.name for path in self.prices.parent.iterdir()} - {"recorder-2-full.json"}
+        # The other files are of its own recording, and of the replays.
+        file_names = {path.name for path in self.prices.parent.iterdir()} - {"recorder-2-full.json", "replays.json"}
         self.assertEqual(file_names, {self.prices.name})
+
+    def test_two_reports_of_a_recording_say_the_same(self):
+        first = self.tarn("report", "--json", "rec").stdout
+        file = self.prices.parent / "replays.json"
+        stored = json.loads(file.read_text())
+        self.assertTrue(stored["keys"], "nothing was replayed")
+        self.assertEqual(self.tarn("report", "--json", "rec").stdout, first)
+        self.report("--calibrate")
+        self.assertEqual(json.loads(file.read_text()), {}, "new prices need new replays")
+
+    def test_replays_that_cannot_be_used_are_measured_again(self):
+        file = self.prices.parent / "replays.json"
+        self.tarn("report", "rec")
+        stored = json.loads(file.read_text())
+        for text in "[", '{"machine": 7}', json.dumps({**stored, "machine": "another", "keys": [0], "results": []}):
+            file.write_text(text)
+            self.tarn("report", "rec")
+            measured = json.loads(file.read_text())
+            self.assertEqual((measured["keys"], measured["machine"]), (stored["keys"], stored["machine"]))
 
     def test_prices_of_other_facts_are_measured_again(self):
         measured = json.loads(self.prices.read_text())
