@@ -68,8 +68,7 @@ limit limit_of(std::string_view expression);
 
 // Values of the whole program.
 struct totals {
-  double heap_share = 0;  // the heap's share of the CPU time: the low end of its range, so that
-                          // only a certain excess is a breach
+  double heap_share = 0;  // the heap's share of the CPU time: the middle of its range, which a report shows first
   double lock_waits = 0;  // the sum over all threads, as a share of the run time; above 1 if several waited at once
   double system_calls = 0;
   double violations = 0;          // violations in quiet regions

@@ -86,7 +86,7 @@ std::string checked_text(const limit_check& check) {
   const limit& limit = check.checked;
   const std::string value = limit_text(limit, check.value), low = limit_text(limit, check.range.low),
                     high = limit_text(limit, check.range.high);
-  if (limit.metric == limit::metric_kind::share) return "at least " + value;  // the low end of a range
+  if (limit.metric == limit::metric_kind::share) return "about " + value;  // the middle of a range
   return low == high ? value : fmt::format("about {} ({}–{})", value, low, high);
 }
 
@@ -166,7 +166,7 @@ void print_verdict(const verdict_counts& counts, const std::string& path) {
 analyse::totals totals_of(analyse::analysis& analysis) {
   const format::recording& recording = analysis.recording();
   analyse::totals whole;
-  whole.heap_share = analysis.share(analysis.whole().heap_ns).low;
+  whole.heap_share = analysis.share(analysis.whole().heap_ns).middle();
   const double wall_ns = static_cast<double>(recording.end.wall_us) * 1e3;
   if (wall_ns > 0) whole.lock_waits = static_cast<double>(analysis.locks().wait_nanoseconds) / wall_ns;
   whole.system_calls = static_cast<double>(analysis.calls().calls);
@@ -294,6 +294,7 @@ bool gate(const gate_request& request) {
   analyse::analysis analysis(std::move(recording),
                              has(limit::metric_kind::share) ? machine_costs(false) : analyse::cost_model(),
                              {.bytes = std::move(bytes), .wrappers = {}});
+  if (has(limit::metric_kind::share)) replay_dearest(analysis, analysis.grouped_sites());  // as a report does
   const analyse::located_sums located = sums_by_location(analysis);
   const std::vector<unchecked_limit> unchecked = take_unchecked(limits, located.locations, analysis);
   const analyse::totals whole = totals_of(analysis);
