@@ -505,7 +505,7 @@ program_costs predictor::program_costs_of(const heap_findings& findings, double 
       if (prediction.remedy == remedy_kind::drop_in) costs.drop_in_saves_ns += prediction.saved_ns;
     }
   }
-  costs.recorder_ns = cost_of(recording_.work).total_range();
+  costs.recorder_ns = cost_of(recording_).total_range();
   costs.wall_ns = as_double(recording_.end.wall_us) * 1e3;
   const double spent = as_double(recording_.end.user_us + recording_.end.system_us) * 1e3;
   if (measured_cpu_ns > 0) {

@@ -8,8 +8,8 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr std::array<const char*, work_kind_count> kind_names = {"heap",    "locks",  "system calls",
-                                                                 "threads", "stacks", "start"};
+constexpr std::array<const char*, work_kind_count> kind_names = {"heap",   "locks", "system calls", "threads",
+                                                                 "stacks", "start", "hooks"};
 
 // In the order of work_item.
 static_assert(std::size_t{format::timed_items} == format::timed_counters);
@@ -39,6 +39,28 @@ std::string seconds_text(double ns) {
   return text.data();
 }
 
+// Returns the CPU time for which samples found the recorder's own code.
+double sampled_recorder_ns(const format::recording& recording) {
+  const format::cpu_recording& cpu = recording.cpu;
+  const bool has_own_tables = !cpu.stacks.empty();  // else with_cpu_sites() has moved them
+  const std::vector<format::site_facts>& stacks = has_own_tables ? cpu.stacks : recording.sites;
+  const std::vector<format::module_facts>& modules = has_own_tables ? cpu.modules : recording.modules;
+  std::vector<const format::module_facts*> recorders;  // one of each image
+  for (const format::module_facts& module : modules) {
+    if (module.path.ends_with("/libtarn-record.so")) recorders.push_back(&module);
+  }
+  std::uint64_t samples = 0;
+  for (const auto& [key, counts] : cpu.cells) {
+    if (counts[format::cpu_samples] == 0 || stacks[key.site].frames.empty()) continue;
+    const std::uint64_t address = stacks[key.site].frames.front() - 1;
+    const bool is_inside = std::any_of(recorders.begin(), recorders.end(), [&](const format::module_facts* recorder) {
+      return recorder->image == stacks[key.site].image && recorder->start <= address && address < recorder->end;
+    });
+    if (is_inside) samples += counts[format::cpu_samples];
+  }
+  return as_double(samples) * as_double(cpu.interval_ns);
+}
+
 }  // namespace
 
 const char* name(work_kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
@@ -64,17 +86,20 @@ std::array<std::uint64_t, format::work_item_count> amounts_of(const format::reco
   return amounts;
 }
 
-recording_cost cost_of(const format::work_facts& work) {
+recording_cost cost_of(const format::recording& recording) {
+  const format::work_facts& work = recording.work;
   recording_cost cost;
   cost.is_known = work.is_priced();
   cost.collector_ns = as_double(work.collector_us) * 1000;
   for (std::size_t item = 0; item < format::work_item_count; ++item)
     cost.ns[static_cast<std::size_t>(kind_of_item[item])] += as_double(work.amounts[item]) * work.prices[item];
+  const double beyond_ns = sampled_recorder_ns(recording) - cost.total_ns();
+  if (cost.is_known && beyond_ns > 0) cost.ns[static_cast<std::size_t>(work_kind::hooks)] = beyond_ns;
   return cost;
 }
 
 std::string cost_text_of(const format::recording& recording) {
-  const recording_cost cost = cost_of(recording.work);
+  const recording_cost cost = cost_of(recording);
   if (!cost.is_known) return "what recording took is not known: it could not be measured";
   const double total_ns = cost.total_ns();
   std::string text = "recording took " + seconds_text(total_ns) + " s of the CPU time";
@@ -97,7 +122,7 @@ std::string cost_text_of(const format::recording& recording) {
 }
 
 std::string collector_text_of(const format::recording& recording) {
-  return "tarn record itself took " + seconds_text(cost_of(recording.work).collector_ns) + " s more";
+  return "tarn record itself took " + seconds_text(cost_of(recording).collector_ns) + " s more";
 }
 
 }  // namespace tarn::analyse

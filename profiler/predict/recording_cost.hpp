@@ -11,7 +11,9 @@
 
 namespace tarn::analyse {
 
-enum class work_kind : std::size_t { heap, locks, calls, threads, stacks, start, count };
+// `hooks` is what samples of the processor find in the recorder beyond the priced work, such as functions that only
+// pass their calls on because their source is not recorded.
+enum class work_kind : std::size_t { heap, locks, calls, threads, stacks, start, hooks, count };
 constexpr std::size_t work_kind_count = static_cast<std::size_t>(work_kind::count);
 const char* name(work_kind kind);
 
@@ -28,7 +30,7 @@ struct recording_cost {
   // Returns the range that is expected to contain the true cost.
   range total_range() const { return {total_ns() * (1 - prediction_error), total_ns() * (1 + prediction_error)}; }
 };
-recording_cost cost_of(const format::work_facts& work);
+recording_cost cost_of(const format::recording& recording);
 
 // Returns such as "recording took 0.12 s of the CPU time, 4.0 %: system calls 0.10, heap 0.02", the largest kind first,
 // or that it is not known.

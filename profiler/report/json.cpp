@@ -101,7 +101,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
 namespace {
 
 json json_of_overhead(const format::recording& recording, const analyse::program_costs& whole) {
-  const analyse::recording_cost cost = analyse::cost_of(recording.work);
+  const analyse::recording_cost cost = analyse::cost_of(recording);
   json kinds = json::object();
   for (std::size_t kind = 0; kind < analyse::work_kind_count; ++kind)
     kinds[analyse::name(static_cast<analyse::work_kind>(kind))] = cost.ns[kind];

@@ -36,7 +36,7 @@ class RecordingCost(FolderTest):
         self.assertTrue(overhead["is_known"])
         self.assertRegex(line, r"^recording took \d+\.\d+ s of the CPU time, \d+\.\d %: ")
         kinds = overhead["kinds_ns"]
-        self.assertEqual(set(kinds), {"heap", "locks", "system calls", "threads", "stacks", "start"})
+        self.assertEqual(set(kinds), {"heap", "locks", "system calls", "threads", "stacks", "start", "hooks"})
         for kind in "system calls", "threads", "stacks":
             self.assertGreater(kinds[kind], 0, kind)
         self.assertGreater(overhead["collector_ns"], 0)

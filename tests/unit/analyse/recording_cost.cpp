@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "profiler/findings/time/cpu.hpp"
 #include "unit/analyse/recordings.hpp"
 
 namespace tarn::analyse {
@@ -13,8 +14,8 @@ double ns_of(const recording_cost& cost, work_kind kind) { return cost.ns[static
 TEST(recording_cost, is_not_known_without_prices) {
   format::recording recording = recording_of({{.blocks = 100}});
   recording.work.amounts = amounts_of(recording);
-  EXPECT_FALSE(cost_of(recording.work).is_known);
-  EXPECT_EQ(cost_of(recording.work).total_ns(), 0);
+  EXPECT_FALSE(cost_of(recording).is_known);
+  EXPECT_EQ(cost_of(recording).total_ns(), 0);
   EXPECT_EQ(cost_text_of(recording), "what recording took is not known: it could not be measured");
 }
 
@@ -71,13 +72,14 @@ TEST(recording_cost, each_counted_block_pays_for_its_frames) {
 }
 
 TEST(recording_cost, is_the_sum_of_amounts_times_prices_by_kind) {
-  format::work_facts work;
+  format::recording recording;
+  format::work_facts& work = recording.work;
   for (std::size_t item = 0; item < format::work_item_count; ++item) {
     work.amounts[item] = 2;
     work.prices[item] = 1 << item;
   }
   work.collector_us = 5;
-  const recording_cost cost = cost_of(work);
+  const recording_cost cost = cost_of(recording);
   EXPECT_TRUE(cost.is_known);
   const auto all_of = [](std::initializer_list<format::work_item> items) {
     double sum = 0;
@@ -94,6 +96,25 @@ TEST(recording_cost, is_the_sum_of_amounts_times_prices_by_kind) {
   EXPECT_EQ(ns_of(cost, work_kind::start), all_of({format::start_work}));
   EXPECT_EQ(cost.collector_ns, 5000);
   EXPECT_EQ(cost.total_ns(), 2.0 * ((1 << format::work_item_count) - 1));
+}
+
+TEST(recording_cost, samples_find_the_part_that_has_no_price) {
+  format::recording recording = recording_of({});  // half a second of CPU time
+  recording.work.prices.fill(1);
+  recording.work.amounts[format::start_work] = 1'000'000;
+  recording.cpu.interval_ns = 1'000'000;
+  recording.cpu.modules = {{0, 0x1000, 0x1fff, 0, "/usr/bin/server", ""},
+                           {0, 0x5000, 0x5fff, 0, "/usr/lib/libtarn-record.so", ""}};
+  // The last one is called by the recorder, and the one before has the address of another image.
+  recording.cpu.stacks = {{}, {0, {0x1101}}, {0, {0x5001, 0x1101}}, {1, {0x5001}}, {0, {0x1101, 0x5001}}};
+  for (const auto& [stack, samples] : {std::pair(0U, 9U), {1U, 441U}, {2U, 59U}, {3U, 7U}, {4U, 5U}})
+    recording.cpu.cells[{stack, 0}][format::cpu_samples] = samples;
+  EXPECT_EQ(ns_of(cost_of(recording), work_kind::hooks), 58'000'000);
+  EXPECT_EQ(cost_text_of(recording), "recording took 0.059 s of the CPU time, 11.8 %: hooks 0.058, start 0.001");
+  recording.cpu.threads.resize(1);
+  EXPECT_EQ(cost_of(with_cpu_sites(recording)).total_ns(), 59'000'000) << "as in a report";
+  recording.work.amounts[format::heap_work] = 70'000'000;
+  EXPECT_EQ(ns_of(cost_of(recording), work_kind::hooks), 0) << "the samples are among what has a price";
 }
 
 TEST(recording_cost, is_said_with_its_share_and_the_largest_kinds_first) {
