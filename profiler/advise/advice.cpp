@@ -122,6 +122,14 @@ std::size_t size_of(std::string_view type) {
   return match == types.end() ? 0 : match->bytes;
 }
 
+// Returns whether a function of the library makes a text out of several: operator+, operator+= or append().
+bool builds_up_text(std::string_view function) {
+  return function.find("operator+<") != std::string_view::npos ||
+         function.find("operator+(") != std::string_view::npos ||
+         function.find("operator+=") != std::string_view::npos || function.find("append(") != std::string_view::npos ||
+         function.find("__str_concat<") != std::string_view::npos;
+}
+
 std::string trim(const std::string& line) {
   const std::size_t first = line.find_first_not_of(" \t");
   if (first == std::string::npos) return {};
@@ -210,9 +218,9 @@ advice advise_reserve(const allocation_info& allocation, const site& site, const
 
 advice advise_hoist(const allocation_info& allocation) {
   if (allocation.was_copied) {
-    return {"do not copy it: take it by reference, or as a view",
+    return {"if the copy is not changed, do not make it: take it by reference, or as a view",
             allocation.kind == allocated_kind::text ? "std::string_view" : "const " + or_T(allocation.type) + "&",
-            "only if the copy is never changed; the original must outlive the view"};
+            "no recording shows whether the copy is changed; the original must outlive the view"};
   }
   // Without the stacks of frees it is not known whether the function returns the block.
   const char* const risk =
@@ -295,7 +303,7 @@ std::string reserved_size_text(const growth& grown, const site& site) {
 
 allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t skipped) {
   allocation_info allocation;
-  bool names_type = false;
+  bool names_type = false, is_built_up = false;
   std::size_t own_frame = 0;
   for (; own_frame < frames.size(); ++own_frame) {
     const code_location& location = frames[own_frame];
@@ -306,7 +314,10 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
     if (allocation.kind == allocated_kind::text)
       allocation.was_copied |= name.find("_M_construct<char") != std::string_view::npos;
     allocation.has_grown = allocation.has_grown || grows_container(name);
+    is_built_up = is_built_up || builds_up_text(location.function);
   }
+  // Such as the copy that `path + "/total"` begins with: nothing has the whole text that a view could show.
+  allocation.was_copied = allocation.was_copied && !is_built_up;
   allocation.element_bytes = allocation.kind == allocated_kind::text ? 1 : size_of(allocation.element);
   // If all frames are the library's, the innermost is as good as any.
   allocation.frame = own_frame < frames.size() ? own_frame : 0;

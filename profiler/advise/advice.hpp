@@ -30,7 +30,7 @@ struct allocation_info {
   std::string element;            // the element of a container, or the pointed-to type
   std::size_t element_bytes = 0;  // its size; 0 if it is not known
   bool has_grown = false;         // a container outgrew its buffer
-  bool was_copied = false;        // a container was copied
+  bool was_copied = false;        // a container was copied, as far as is known to be used unchanged
   std::size_t frame = 0;          // index in the stack of the first function outside the library
   bool is_foreign = false;        // that function cannot be changed: it is in an installed library, or not in C or C++
   bool is_of_another_language = false;

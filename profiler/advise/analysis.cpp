@@ -256,6 +256,18 @@ const std::set<std::string>& analysis::escaping_containers() {
   return *escaping_containers_;
 }
 
+const std::set<std::string>& analysis::growing_containers() {
+  if (growing_containers_) return *growing_containers_;
+  growing_containers_.emplace();
+  for (const site& site : grouped_sites()) {
+    const std::vector<code_location> frames = frames_of(recording_, site, symbols_);
+    const allocation_info allocation = allocation_at(frames, skipped_frames(site));
+    if (allocation.has_grown) growing_containers_->insert(container_key(allocation, frames));
+  }
+  growing_containers_->erase(std::string());
+  return *growing_containers_;
+}
+
 site_view analysis::view(const site& site) {
   site_view view;
   view.facts = site;
@@ -267,6 +279,9 @@ site_view analysis::view(const site& site) {
   if (view.allocation.escape == escape_verdict::unknown && view.allocation.has_grown &&
       escaping_containers().contains(container_key(view.allocation, frames)))
     view.allocation.escape = escape_verdict::escapes;
+  // A copy in a function that also lets such a container grow is probably the one that grows, so it is changed.
+  if (view.allocation.was_copied && growing_containers().contains(container_key(view.allocation, frames)))
+    view.allocation.was_copied = false;
   set_growth(view.facts, view.allocation);
   const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
   view.grown = predictor_.growth_of(view.facts);

@@ -163,6 +163,8 @@ class analysis {
   std::size_t skipped_frames(const site& site);
   // Returns the keys of the containers of which a buffer outlives the function that grows them. Needs `escapes_`.
   const std::set<std::string>& escaping_containers();
+  // Returns the keys of the containers that grow.
+  const std::set<std::string>& growing_containers();
 
   format::recording recording_;
   std::string bytes_;
@@ -175,7 +177,7 @@ class analysis {
   std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording
   std::optional<deciding_frames> deciding_frames_;
   std::optional<escapes> escapes_;
-  std::optional<std::set<std::string>> escaping_containers_;
+  std::optional<std::set<std::string>> escaping_containers_, growing_containers_;
   std::optional<std::vector<site>> grouped_sites_;
   std::optional<memory_findings> memory_;
   std::optional<cpu_findings> cpu_;

@@ -165,6 +165,30 @@ TEST(advice, a_copied_string_is_viewed) {
   EXPECT_EQ(code(remedy_kind::hoist, allocation), "std::string_view");
 }
 
+TEST(advice, a_copy_that_more_is_appended_to_is_no_view) {
+  const std::string copies =
+      "void " + std::string(text_name) + "::_M_construct<char*>(char*, char*, std::forward_iterator_tag)";
+  for (const char* const function :
+       {"std::string std::operator+<char, std::char_traits<char>, std::allocator<char> >(std::string const&, char "
+        "const*)",
+        "std::string::operator+=(char const*)", "std::string::append(std::string const&)"}) {
+    const allocation_info allocation = allocation_at(stack({copies, function, "total(std::string const&)"}));
+    EXPECT_EQ(allocation.kind, allocated_kind::text);
+    EXPECT_FALSE(allocation.was_copied) << function;
+    EXPECT_EQ(code(remedy_kind::hoist, allocation), "std::string kept;  /* in the loop: */ kept.clear();");
+  }
+  EXPECT_TRUE(allocation_at(stack({copies, "next(std::string const&)", "std::operator+(char)"})).was_copied)
+      << "the program's function decides";
+}
+
+TEST(advice, a_view_is_advised_for_a_copy_that_is_not_changed) {
+  allocation_info allocation = allocation_at(stack({text_name, "f()"}));
+  allocation.was_copied = true;
+  const advice view = advise(remedy_kind::hoist, allocation, site(), {});
+  EXPECT_TRUE(view.text.starts_with("if the copy is not changed, ")) << view.text;
+  EXPECT_EQ(view.risk, "no recording shows whether the copy is changed; the original must outlive the view");
+}
+
 TEST(advice, a_string_is_copied_whatever_allocates_for_it) {
   const std::string construct = "::_M_construct<char const*>(char const*, char const*, std::forward_iterator_tag)";
   EXPECT_TRUE(allocation_at(stack({std::string(text_name) + "::_M_create(unsigned long&, unsigned long)",
