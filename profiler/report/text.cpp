@@ -96,11 +96,11 @@ std::string thread_text(const analyse::analysis& analysis, const analyse::site& 
 void print_offer(const analyse::analysis& analysis, const analyse::offer& offer, const paint& style) {
   const std::string gain =
       gain_text(analysis, offer.predicted.saved_ns, offer.predicted.saves_more ? allocator_alone : "");
-  fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.suggestion.text, text_width - 5));
-  if (!offer.suggestion.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.suggestion.code, text_width - 5)));
-  if (!offer.suggestion.risk.empty()) {
-    fmt::print("     {}\n", style.faint(cut("note: " + offer.suggestion.risk, text_width - 5)));
-  }
+  fmt::print("   → {}\n     {}\n", style.good(gain), wrap_text(offer.suggestion.text, 5));
+  // Code is to be copied, so it stays whole on one line.
+  if (!offer.suggestion.code.empty()) fmt::print("     {}\n", style.bold(offer.suggestion.code));
+  if (!offer.suggestion.risk.empty())
+    fmt::print("     {}\n", style.faint(wrap_text("note: " + offer.suggestion.risk, 5)));
 }
 
 // Describes a function without a name by the next one up the stack that has a name.
@@ -188,9 +188,9 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   }
   const std::size_t offers = std::min(has_alternatives ? max_remedies : 1, view.offers.size());
   for (std::size_t number = 0; number < offers; ++number) print_offer(analysis, view.offers[number], style);
-  if (view.offers.empty()) fmt::print("   → {}\n", view.remedy);
+  if (view.offers.empty()) fmt::print("   → {}\n", wrap_text(view.remedy, 5));
   if (!view.unjudged_remedy.empty())
-    fmt::print("     {}\n", style.faint(cut("note: " + view.unjudged_remedy, text_width - 5)));
+    fmt::print("     {}\n", style.faint(wrap_text("note: " + view.unjudged_remedy, 5)));
 }
 
 void print_categories(analyse::analysis& analysis) {
