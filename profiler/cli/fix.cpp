@@ -242,22 +242,39 @@ void try_commit(attempt& attempt, const analyse::analysis& analysis, fix::trial&
     series.amend(fmt::format("{}Measured: {}.\n", message_of(analysis, attempt), attempt.measured->text));
 }
 
+// The lines below a site that `--explain` asks about: why it gets no patch, and the conditions that failed. The first
+// condition is mostly the reason itself: then its line of source goes into the reason, and it is not said twice.
+struct explanation {
+  explanation(const attempt& attempt, bool has_notes) : problem(attempt.problem) {
+    if (!has_notes) return;
+    notes = attempt.verdict.notes;
+    const std::string& reason = attempt.verdict.text;
+    const auto matching_note = std::find_if(notes.begin(), notes.end(),
+                                            [&](const std::string& note) { return note.ends_with(": " + reason); });
+    if (matching_note == notes.end() || reason.empty() || !problem.ends_with(reason)) return;
+    problem.replace(problem.size() - reason.size(), reason.size(), *matching_note);
+    notes.erase(matching_note);
+  }
+  std::string problem;
+  std::vector<std::string> notes;
+};
+
 void print_attempts(const analyse::analysis& analysis, const std::vector<attempt>& attempts, bool has_notes) {
   const paint paint;
   std::size_t number = 0, patches = 0;
   for (const attempt& attempt : attempts) {
     const fix::proposal& proposal = attempt.proposal;
+    const explanation explained(attempt, has_notes);
     fmt::print("{}. {} {}  {}\n", ++number, paint.strong(place_of(attempt)), proposal.remedy,
                gain_text(analysis, proposal.saved_ns, covered_by(proposal)));
     if (attempt.problem.empty()) {
       fmt::print("   {} {}\n", paint.good(fmt::format("patch {}:", ++patches)), wrap_text(attempt.verdict.text, 12));
     } else {
-      fmt::print("   {} {}\n", paint.faint("no patch:"), wrap_text(attempt.problem, 13));
+      fmt::print("   {} {}\n", paint.faint("no patch:"), wrap_text(explained.problem, 13));
     }
     if (attempt.problem.empty() && attempt.measured)
       fmt::print("   {} {}\n", paint.good("measured:"), wrap_text(attempt.measured->text, 13));
-    for (const std::string& note : has_notes ? attempt.verdict.notes : std::vector<std::string>())
-      fmt::print("   {}\n", note);
+    for (const std::string& note : explained.notes) fmt::print("   {}\n", note);
   }
   for (const attempt& attempt : attempts) {
     if (attempt.problem.empty()) fmt::print("\n{}", attempt.edit.diff);

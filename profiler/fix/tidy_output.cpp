@@ -124,7 +124,10 @@ verdict verdict_of(std::string_view output, std::string_view check, bool is_for_
     begin = end + 1;
     if (!next) continue;
     if (next->kind == "note") {
-      if (takes_notes) result.notes.push_back(next->position + ": " + next->text);
+      // Each unit that includes a header has the notes of its lines.
+      std::string note = next->position + ": " + next->text;
+      const bool is_new = std::find(result.notes.begin(), result.notes.end(), note) == result.notes.end();
+      if (takes_notes && is_new) result.notes.push_back(std::move(note));
       continue;
     }
     takes_notes = false;

@@ -37,6 +37,15 @@ TEST(fix, reads_the_condition_that_failed_and_its_line) {
   EXPECT_THAT(verdict.notes, ElementsAre("/src/a.cpp:14: 'v' is cleared in the loop"));
 }
 
+TEST(fix, a_note_that_several_units_have_is_one) {
+  const std::string output =
+      "/src/a.hpp:12:3: warning: no edit: 'v' is cleared in the loop [tarn-reserve]\n"
+      "/src/a.hpp:14:5: note: 'v' is cleared in the loop\n"
+      "/src/a.hpp:15:5: note: an iteration may throw\n";
+  EXPECT_THAT(verdict_of(output + output, "tarn-reserve").notes,
+              ElementsAre("/src/a.hpp:14: 'v' is cleared in the loop", "/src/a.hpp:15: an iteration may throw"));
+}
+
 TEST(fix, of_several_edits_the_least_certain_counts) {
   const std::string refused = "a.cpp:1:1: warning: no edit: x [tarn-reserve]\n";
   const std::string proven = "a.cpp:1:1: warning: y [tarn-reserve]\n";
