@@ -15,6 +15,7 @@
 #include "profiler/advise/difference.hpp"
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/cli/diff_warnings.hpp"
 #include "profiler/findings/heap/own_heap.hpp"
 #include "profiler/findings/heap/replaced.hpp"
 #include "profiler/findings/uses.hpp"
@@ -41,32 +42,6 @@ struct diff_request {
   std::string page;  // file to write the HTML report to; empty: none
   bool hides_names = false;
   std::size_t top = 10;
-};
-
-// One of the two recordings.
-struct side {
-  side(const std::string& path, const analyse::cost_model& costs, double cpu_seconds)
-      : analysis(read_recording(path), costs, {.bytes = {}, .measured_cpu_ns = cpu_seconds * 1e9, .wrappers = {}}),
-        sums(sums_by_location(analysis).locations),
-        locks(analyse::locks_in(analysis.recording(), analysis.locks(), analysis.names())),
-        calls(analyse::calls_in(analysis.recording(), analysis.calls(), analysis.names())),
-        samples(analyse::samples_in(analysis.cpu())),
-        waits(analyse::waits_in(analysis.recording(), analysis.time(), analysis.names())) {}
-  bool has_heap() const { return records_heap(analysis.recording()); }
-  bool has_samples() const { return analysis.recording().cpu.interval_ns != 0; }
-  std::uint64_t wall_ns() const { return analysis.recording().end.wall_us * 1000; }
-  analyse::analysis analysis;
-  std::vector<location_sums> sums;
-  std::vector<analyse::use> locks, calls, samples, waits;
-};
-
-// The uses of one kind in both programs.
-struct compared_uses {
-  const char *title, *member;  // of the text, of the JSON
-  const char *unit, *time;     // of counts, of durations; no unit if counts are not known
-  bool is_in_before, is_in_after;
-  analyse::use_difference uses;
-  bool is_in_both() const { return is_in_before && is_in_after; }
 };
 
 // Compares what both programs did besides their work with the heap. A kind that only one of the two recordings has is
@@ -125,56 +100,6 @@ range predicted_of(const analyse::difference& difference) {
   return sum;
 }
 
-// Returns a line where the programs have different names and few functions in common; otherwise an empty text.
-std::string warning_of(const side& before, const side& after, const analyse::difference& difference) {
-  constexpr double min_common_share = 0.5;
-  const auto name_of = [](const side& side) {
-    const std::vector<std::string>& arguments = side.analysis.recording().program.arguments;
-    return arguments.empty() ? std::string() : analyse::file_name(arguments.front());
-  };
-  const std::string earlier = name_of(before), later = name_of(after);
-  if (earlier == later || difference.common_share >= min_common_share) return {};
-  return fmt::format("these are two programs, {} and {}: what differs need not come of a change", earlier, later);
-}
-
-// Returns how many times as often most places allocate after the change; 1 if that is not known. A remedy changes few
-// places, but another load changes most.
-double work_ratio_of(const side& before, const analyse::difference& difference) {
-  const auto is_frequent = [](const location_sums& sums) { return sums.allocations >= analyse::min_allocations; };
-  std::vector<double> ratios;
-  std::size_t changed_places = 0;
-  for (const change& change : difference.changes) {
-    if (!change.before || !is_frequent(*change.before)) continue;
-    ++changed_places;
-    if (change.after && change.after->allocations != 0) {
-      ratios.push_back(static_cast<double>(change.after->allocations) /
-                       static_cast<double>(change.before->allocations));
-    }
-  }
-  const auto places = static_cast<std::size_t>(std::count_if(before.sums.begin(), before.sums.end(), is_frequent));
-  if (places > changed_places) ratios.insert(ratios.end(), places - changed_places, 1.0);
-  if (ratios.empty()) return 1;
-  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-  std::nth_element(ratios.begin(), middle, ratios.end());
-  return *middle;
-}
-
-// Returns a line where the programs did different amounts of work; otherwise an empty text.
-std::string work_warning_of(const side& before, const side& after, const analyse::difference& difference) {
-  constexpr double max_ratio = 1.2;
-  const double ratio = work_ratio_of(before, difference);
-  if (ratio <= max_ratio && ratio >= 1 / max_ratio) return {};
-  std::string text =
-      fmt::format("another load: the median site allocates {:.1f} times as often after the change", ratio);
-  const double cpu_before = before.analysis.whole().cpu_ns.middle(), cpu_after = after.analysis.whole().cpu_ns.middle();
-  if (cpu_before > 0 && cpu_after > 0) {
-    const double percent = 100 * (cpu_after / ratio / cpu_before - 1);
-    text += fmt::format(". Per allocation, CPU time {} by about {:.0f} %; how sure that is, is not known",
-                        percent < 0 ? "fell" : "rose", std::fabs(percent));
-  }
-  return text;
-}
-
 std::string location_text(const location_sums& sums) {
   const std::string file = analyse::file_name(sums.file);
   return sums.line == 0 ? file + ' ' + sums.function : fmt::format("{}:{} {}", file, sums.line, sums.function);
@@ -217,14 +142,6 @@ void print_change(const analyse::analysis& before, const change& change, std::si
                                           cost_text(before, offer->predicted.saved_ns)),
                               text_width - 3));
   }
-}
-
-// Formats "12.6 → 5.3 s", or "12.6 s → 80 ms".
-std::string durations_text(std::uint64_t before, std::uint64_t after) {
-  std::string first = duration_text(before);
-  const std::string second = duration_text(after), unit = second.substr(second.find(' '));
-  if (first.ends_with(unit)) first.resize(first.size() - unit.size());
-  return fmt::format("{} → {}", first, second);
 }
 
 // Prints uses of one kind, where either program has any.
@@ -361,7 +278,7 @@ void print_text(const side& before, const side& after, const analyse::difference
   }
   if (const std::string warning = warning_of(before, after, difference); !warning.empty())
     fmt::print("{}.\n", style.bad("note: " + warning));
-  if (const std::string warning = work_warning_of(before, after, difference); !warning.empty())
+  if (const std::string warning = load_warning_of(before, after, difference, kinds); !warning.empty())
     fmt::print("{}.\n", wrap_text(style.bad("note: " + warning), 3));
   fmt::print("before  {}\n", cut(command_line_of(before.analysis.recording()), text_width - 8));
   fmt::print("after   {}\n", cut(command_line_of(after.analysis.recording()), text_width - 8));

@@ -100,6 +100,12 @@ class Locks(Recorded):
                          r"lock waits: [1-9].* % of one thread, limit 0.0001 % of one thread")
         self.assertIn("the recording has no system calls", gate("system calls <= 1", 2).stderr)
 
+    def test_a_diff_says_that_the_loads_are_very_different(self):
+        self.run_program(PATHS.tarn, "record", "--locks", "--full", "-o", "more", "--", PATHS.locks, str(5 * ROUNDS))
+        text = " ".join(self.run_program(PATHS.tarn, "diff", "rec", "more", code=0).stdout.split())
+        self.assertRegex(text, r"note: very different amounts: .*locks [\d,]+ → [\d,]+ \([45]\.\d times as much\)")
+        self.assertNotIn("very different", self.run_program(PATHS.tarn, "diff", "rec", "rec", code=0).stdout)
+
     def test_kinds_of_mutexes(self):
         kinds = self.locks("kinds")
         self.assertEqual(sorted((kind["acquisitions"], kind["refused"]) for kind in kinds if kind["threads"] == 1),
@@ -251,12 +257,6 @@ class KeptInFull(Kept):
     mode = ("--full",)
 
 
-class Convoy(Recorded):
-    """Of each wait those are the holders that held the lock in its time, and not the one that released it last."""
-    arguments = ("convoy", "40000")
-
-    def test_the_slow_holder_is_named(self):
-        lock = self.lock("holds_slowly")
 class Stopped(Recorded):
     """A lock that is free while a thread that was woken does not run is not waited for because of its holder."""
     arguments = ("stopped", "5")
@@ -282,6 +282,12 @@ class StoppedInFull(Stopped):
     mode = ("--full",)
 
 
+class Convoy(Recorded):
+    """Of each wait those are the holders that held the lock in its time, and not the one that released it last."""
+    arguments = ("convoy", "40000")
+
+    def test_the_slow_holder_is_named(self):
+        lock = self.lock("holds_slowly")
         (quick,) = [site for site in lock["sites"] if self.is_in(site["stack"], "holds_quickly")]
         self.assertEqual(quick["contended"], 4)
         by_slow = [wait for wait in quick["waits"] if self.is_in(wait["stack"], "holds_slowly")]
