@@ -27,13 +27,21 @@ void output_file::end() {
   if (!is_output() && std::fclose(std::exchange(file_, nullptr)) != 0) refuse();
 }
 
+std::string missing_folder_text(const std::string& path, int error) {
+  const std::string folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored_error;
+  const bool is_missing = error == ENOENT && !folder.empty() && !std::filesystem::exists(folder, ignored_error);
+  return is_missing ? "; make the folder " + folder + " first" : "";
+}
+
 void output_file::refuse() {
   const int error = errno;
   std::error_code ignored_error;
   // A device, or the target of a link, stays.
   const auto status = std::filesystem::symlink_status(path_, ignored_error);
   if (is_open_ && !is_output() && std::filesystem::is_regular_file(status)) ::unlink(path_.c_str());
-  fail(exit_code::io_error, "{}: {}", is_output() ? "standard output" : path_, system_error_text(error));
+  fail(exit_code::io_error, "{}: {}{}", is_output() ? "standard output" : path_, system_error_text(error),
+       missing_folder_text(path_, error));
 }
 
 }  // namespace tarn::command

@@ -8,6 +8,10 @@
 
 namespace tarn::command {
 
+// Returns the next step where a file could not be made for this reason, an errno value, because it has no folder; else
+// an empty text.
+std::string missing_folder_text(const std::string& path, int error);
+
 // The file is made when its first part is ready, so that an earlier failure leaves the old file. Both functions throw a
 // failure if it cannot be written, and then remove the file, of which a part would be of no use.
 class output_file {

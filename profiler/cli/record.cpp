@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/output_file.hpp"
 #include "profiler/cli/commands.hpp"
 #include "profiler/cli/record_request.hpp"
 #include "profiler/collect/children.hpp"
@@ -373,7 +374,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
   try {
     files.begin(facts);
   } catch (const std::system_error& error) {
-    fail(exit_code::io_error, "{}", error.what());
+    fail(exit_code::io_error, "{}{}", error.what(), missing_folder_text(request.output, error.code().value()));
   }
   std::optional<recorder_control> control;
   if (!request.follows_children && !starts_launcher) control.emplace(first.region());

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/output_file.hpp"
 #include "profiler/cli/record_request.hpp"
 #include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/watched_process.hpp"
@@ -129,7 +130,7 @@ void record_attached(const record_request& request) {
   try {  // before the process is touched
     const format::writer check(request.every.empty() ? request.output : request.output + ".1");
   } catch (const std::system_error& error) {
-    fail(exit_code::io_error, "{}", error.what());
+    fail(exit_code::io_error, "{}{}", error.what(), missing_folder_text(request.output, error.code().value()));
   }
   const std::unique_ptr<cpu::sampler> sampler = request.records_cpu ? add_cpu_source(facts, process) : nullptr;
   const std::unique_ptr<file_pusher> pusher = start_pusher(request);

@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,7 +37,11 @@ std::string recording_content(const std::string& path) {
   try {
     return format::content_of(path);
   } catch (const format::unreadable& reason) {
-    fail(exit_code::io_error, "{}", reason.what());
+    const bool is_missing = ::access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+    fail(exit_code::io_error, "{}{}", reason.what(),
+         is_missing ? fmt::format("; make a recording with: tarn record{} -- PROGRAM",
+                                  path == report_request().path ? "" : " -o " + path)
+                    : "");
   }
 }
 

@@ -346,7 +346,8 @@ class ExitCodes(CommandTest):
     def test_a_file_that_cannot_be_read(self):
         for command in "report", "export":
             options = ["--format", "pprof"] if command == "export" else []
-            self.expect_error(self.tarn(command, "none", *options), 3, "none: No such file or directory")
+            self.expect_error(self.tarn(command, "none", *options), 3,
+                              "none: No such file or directory; make a recording with: tarn record -o none -- PROGRAM")
         self.file("text", "neither a recording nor limits\n")
         self.assertEqual(self.tarn("report", "text").returncode, 3)
 

@@ -350,7 +350,8 @@ class Command(ExportTest):
                       error("rec", "--format", "rows", "--label", "a=1", "--label", "a=2"))
         self.assertIn("--label works with --format parquet and rows, and with --push, only",
                       error("rec", "--format", "pprof", "--label", "a=1"))
-        self.assertIn("No such file", error("rec", "--format", "pprof", "-o", "no/such/folder", code=3))
+        self.assertIn("No such file or directory; make the folder no/such first",
+                      error("rec", "--format", "pprof", "-o", "no/such/folder", code=3))
         self.assertIn("No space left", error("rec", "--format", "pprof", "-o", "/dev/full", code=3))
 
     def test_no_binary_on_a_terminal(self):

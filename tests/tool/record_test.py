@@ -352,7 +352,8 @@ class Record(FolderTest):
         self.assertIn("statically linked, so no loader can put libtarn-record.so into it",
                       self.record(PATHS.static, code=126).stderr)
         self.assertIn("not found", self.record("no-such-program-here", code=127).stderr)
-        self.assertIn("No such file", self.tarn("record", "-o", "none/rec", "--", "true", code=3).stderr)
+        self.assertEqual(self.tarn("record", "-o", "none/rec", "--", "true", code=3).stderr,
+                         "tarn: none/rec: No such file or directory; make the folder none first\n")
         self.assertIn("no program", self.tarn("record", code=2).stderr)
         self.assertIn("--full needs", self.tarn("record", "--cpu", "--full", "--", "true", code=2).stderr)
         (self.folder / "text").write_text("not a recording, but long enough for a header\n")

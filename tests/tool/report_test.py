@@ -209,7 +209,8 @@ class Report(ReportTest):
         folder = self.folder / "default"
         folder.mkdir()
         missing = self.tarn("report", "--quick", code=3, cwd=folder)
-        self.assertEqual(missing.stderr, "tarn: tarn.rec: No such file or directory\n")
+        self.assertEqual(missing.stderr, "tarn: tarn.rec: No such file or directory; make a recording with: "
+                                         "tarn record -- PROGRAM\n")
         shutil.copy(f"{SHARED.name}/rec", folder / "tarn.rec")
         self.assertEqual(self.tarn("report", "--quick", "--json", cwd=folder).stdout, self.report("--json"))
 
@@ -463,7 +464,8 @@ class Diff(ReportTest):
 class Refused(ReportTest):
     def test_what_is_no_recording_is_named_and_not_read(self):
         for path, reason in (("/dev/zero", "not a recording of tarn"), (".", "Is a directory"),
-                             ("nothing", "No such file or directory"), (PATHS.tarn, "not a recording of tarn")):
+                             ("nothing", "No such file or directory; make a recording with: tarn record -o nothing "
+                                         "-- PROGRAM"), (PATHS.tarn, "not a recording of tarn")):
             result = self.tarn("report", path, code=3)
             self.assertEqual(result.stderr, f"tarn: {path}: {reason}\n")
 

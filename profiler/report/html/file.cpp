@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/output_file.hpp"
 
 // Defined by report_template.S; empty if the build had no npm.
 extern "C" const char tarn_page_begin[], tarn_page_end[];
@@ -41,8 +42,9 @@ html_file::html_file(const std::string& path, std::string_view page)
   if (::deflateInit(&packer_->stream, 6) != Z_OK) fail(exit_code::no_memory, "no memory to compress the HTML report");
   file_ = std::fopen(path.c_str(), "wbe");
   if (file_ == nullptr) {
+    const int error = errno;
     ::deflateEnd(&packer_->stream);
-    fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
+    fail(exit_code::io_error, "{}: {}{}", path, system_error_text(error), missing_folder_text(path, error));
   }
   try {
     write(page_.substr(0, page_.find(mark)));
