@@ -32,6 +32,11 @@ void append_place(text& message, const void* site, std::uint32_t thread) noexcep
 void append_call(text& message, const char* entry, const void* pointer) noexcept {
   message.append("tarn: ").append(entry).append("(").pointer(pointer).append("): ");
 }
+void append_sized_call(text& message, const void* pointer, stated_size stated) noexcept {
+  message.append("tarn: free(").pointer(pointer).append(", ");
+  if (stated.smallest != stated.largest) message.decimal(stated.smallest).append(" to ");
+  message.decimal(stated.largest).append("): wrong size: ");
+}
 void append_block(text& message, std::size_t bytes) noexcept {
   message.append("block of ").decimal(bytes).append(" bytes");
 }
@@ -62,10 +67,10 @@ void fault_misaligned(const char* entry, const void* pointer, const void* block,
   die(message, next_step::free_the_start);
 }
 
-void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t block_bytes) noexcept {
+void fault_wrong_size(const void* pointer, stated_size stated, std::size_t block_bytes) noexcept {
   line message;
-  message.append("tarn: free(").pointer(pointer).append(", ").decimal(said_bytes);
-  message.append("): wrong size: the block has ").decimal(block_bytes).append(" bytes");
+  append_sized_call(message, pointer, stated);
+  message.append("the block has ").decimal(block_bytes).append(" bytes");
   die(message, pass_the_size);
 }
 
@@ -87,10 +92,10 @@ void fault_late_double_free(const char* entry, const void* pointer) noexcept {
   die(message, "free each block once; TARN_GUARD remembers the places of the last 8192 frees");
 }
 
-void fault_wrong_size(const block_record& block, std::size_t said_bytes) noexcept {
+void fault_wrong_size(const block_record& block, stated_size stated) noexcept {
   line_with_sites message;
-  message.append("tarn: free(").pointer(block.block).append(", ").decimal(said_bytes);
-  message.append("): wrong size: the block has ").decimal(block.bytes).append(" bytes; allocated");
+  append_sized_call(message, block.block, stated);
+  message.append("the block has ").decimal(block.bytes).append(" bytes; allocated");
   append_place(message, block.allocated_at, block.allocated_by);
   die(message, pass_the_size);
 }

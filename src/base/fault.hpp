@@ -24,7 +24,11 @@ inline constexpr const char* mend_writer_before =
 [[noreturn]] void fault_double_free(const char* entry, const void* pointer, std::size_t block_bytes) noexcept;
 [[noreturn]] void fault_misaligned(const char* entry, const void* pointer, const void* block,
                                    std::size_t block_bytes) noexcept;
-[[noreturn]] void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t block_bytes) noexcept;
+/// The size that the program has stated. Inline code passes on only its size class, so it is a range.
+struct stated_size {
+  std::size_t smallest, largest;  // bytes
+};
+[[noreturn]] void fault_wrong_size(const void* pointer, stated_size stated, std::size_t block_bytes) noexcept;
 /// Identifies a guarded block (memory/guard/guard.hpp). Sites are return addresses, threads are the kernel's numbers;
 /// freed_at is null for a block that was not freed.
 struct block_record {
@@ -38,7 +42,7 @@ struct block_record {
 [[noreturn]] void fault_double_free(const char* entry, const block_record& block) noexcept;
 /// Reports the same for a block whose allocation and free are no longer remembered.
 [[noreturn]] void fault_late_double_free(const char* entry, const void* pointer) noexcept;
-[[noreturn]] void fault_wrong_size(const block_record& block, std::size_t said_bytes) noexcept;
+[[noreturn]] void fault_wrong_size(const block_record& block, stated_size stated) noexcept;
 /// Reports that bytes from `first` to before `last`, counted from the start of the block, have changed. With
 /// `may_be_longer`, these are all the bytes that were checked, so there may be more. The change was found when
 /// `pointer` was freed, mostly the block itself.

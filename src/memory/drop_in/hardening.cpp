@@ -347,7 +347,7 @@ namespace {
   // A large block that realloc has resized may have more bytes than were requested.
   const heaps::found_block target = heaps::find_block("free", block);
   if (stated_bytes != guard::no_stated_size && stated_bytes > target.bytes) {
-    base::fault_wrong_size(block, stated_bytes, target.bytes);
+    base::fault_wrong_size(block, {stated_bytes, stated_bytes}, target.bytes);
   }
   detail::deallocate_slow(detail::local_heap, block);
 }
@@ -356,7 +356,7 @@ namespace {
 [[gnu::always_inline]] inline std::size_t check_free(void* block, std::size_t stated_bytes, size_class index) noexcept {
   const std::size_t requested = check_live("free", block, index);
   if (stated_bytes != guard::no_stated_size && stated_bytes != requested) [[unlikely]] {
-    base::fault_wrong_size(block, stated_bytes, requested);
+    base::fault_wrong_size(block, {stated_bytes, stated_bytes}, requested);
   }
   return requested;
 }

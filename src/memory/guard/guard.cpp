@@ -327,7 +327,7 @@ void deallocate(const char* entry, void* pointer, std::size_t stated_bytes, cons
   }
   check_canaries(entry, block);
   if (stated_bytes != no_stated_size && stated_bytes != block.bytes()) {
-    base::fault_wrong_size(block.record(), stated_bytes);
+    base::fault_wrong_size(block.record(), {stated_bytes, stated_bytes});
   }
   retire(block, site);
 }

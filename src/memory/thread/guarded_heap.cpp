@@ -184,7 +184,7 @@ void deallocate_guarded(detail::heap_front* front, void* block, detail::size_cla
   if (record.freed_at != nullptr) base::fault_double_free("free", record);
   check_canary("free", record);
   if (expected_class != detail::class_count && expected_class != detail::class_of(record.bytes)) {
-    base::fault_wrong_size(record, detail::size_of(expected_class));
+    base::fault_wrong_size(record, sizes_of(expected_class));
   }
   std::memset(block, freed_byte, std::min(record.bytes, max_filled_bytes));
   detail::mark_free(block, extent_of(block).bytes);

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 
+#include "base/fault.hpp"
 #include "memory/heap/lookup.hpp"
 
 namespace tarn::threads {
@@ -23,6 +24,11 @@ void guard_object(heaps::heap& target) noexcept;
 /// Returns whether the block at the page map key `key` belongs to a guarded heap.
 inline bool is_guarded(std::uintptr_t key) noexcept {
   return key != 0 && heaps::owner_in(key)->policy.is_guarded_object();
+}
+
+/// Returns the sizes whose blocks are of a class.
+constexpr base::stated_size sizes_of(detail::size_class index) noexcept {
+  return {index == 0 ? 0 : detail::size_of(index - 1) + 1, detail::size_of(index)};
 }
 
 /// Returns null without memory. Only the owner may call it.

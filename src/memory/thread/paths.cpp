@@ -117,7 +117,7 @@ namespace {
   }
   const heaps::found_block target = heaps::find_block("free", block);
   if (expected_class != class_count && expected_class != target.index) [[unlikely]] {
-    base::fault_wrong_size(block, size_of(expected_class), target.home->bytes);
+    base::fault_wrong_size(block, threads::sizes_of(expected_class), target.home->bytes);
   }
   if (target.is_large()) {
     heaps::check_strict(*target.owner, block);

@@ -171,7 +171,7 @@ CASE(heap_strict_own_thread) {
 }
 
 // deallocate with a size of another class than the block's.
-//@ stderr tarn: free({p}, 112): wrong size: the block has 64 bytes
+//@ stderr tarn: free({p}, 97 to 112): wrong size: the block has 64 bytes
 //@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(heap_wrong_size) {
   tarn::heap lane;
@@ -181,7 +181,7 @@ CASE(heap_wrong_size) {
 }
 
 // deallocate of a large block with the size of a small one.
-//@ stderr tarn: free({p}, 112): wrong size: the block has 1048576 bytes
+//@ stderr tarn: free({p}, 97 to 112): wrong size: the block has 1048576 bytes
 //@ stderr tarn: pass the size that was allocated: delete an object by its own type
 CASE(heap_wrong_size_large) {
   tarn::heap lane;

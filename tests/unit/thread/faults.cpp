@@ -150,12 +150,14 @@ TEST_F(faults, a_pointer_into_a_small_block_is_named) {
 
 TEST_F(faults, a_free_with_the_wrong_size_is_named) {
   const auto wrong = [](void* block, std::size_t stated_bytes, std::size_t bytes) {
-    // The message has the class that the size falls into.
-    EXPECT_EQ(
-        in_child([=] { detail::deallocate(detail::local_heap, block, stated_bytes, 16); }),
-        fault("tarn: free(" + written(block) + ", " + std::to_string(detail::size_of(detail::class_of(stated_bytes))) +
-                  "): wrong size: the block has " + std::to_string(bytes) + " bytes",
-              "pass the size that was allocated: delete an object by its own type"));
+    // The message has the sizes of the class that the size falls into.
+    const detail::size_class stated = detail::class_of(stated_bytes);
+    const std::string sizes =
+        std::to_string(detail::size_of(stated - 1) + 1) + " to " + std::to_string(detail::size_of(stated));
+    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local_heap, block, stated_bytes, 16); }),
+              fault("tarn: free(" + written(block) + ", " + sizes + "): wrong size: the block has " +
+                        std::to_string(bytes) + " bytes",
+                    "pass the size that was allocated: delete an object by its own type"));
   };
   void* const small = take(64);
   wrong(small, 65, 64);
