@@ -196,6 +196,15 @@ class Record(FolderTest):
                 sampled = self.report()["heap"]
                 self.assertEqual((sampled["allocations"], sampled["frees"]), (exact["allocations"], exact["frees"]))
 
+    def test_operators_keep_their_promises(self):
+        for options in ((), ("--heap",), ("--heap", "--full"), ("--cpu",), ("--locks",), ("--syscalls",)):
+            with self.subTest(options=options):
+                self.tarn("record", *options, "-o", "rec", "--", PATHS.operators, code=0)
+                if options[:1] == ("--heap",):
+                    heap = self.report()["heap"]
+                    self.assertGreaterEqual(heap["allocations"], 500_000)
+                    self.assertLess(heap["allocations"] - heap["frees"], 100)
+
     def test_a_program_with_functions_of_its_own_is_said_to_have_them(self):
         unseen = f"{PATHS.own_malloc} has a malloc of its own: its heap was not recorded"
         self.assertIn(f"tarn: {unseen}\n", self.record(PATHS.own_malloc).stderr)
@@ -424,5 +433,5 @@ class Record(FolderTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "library", "sites", "returned", "static", "close", "branches", "own-malloc", "own-new", "fixed",
+    main("tarn", "library", "sites", "returned", "static", "close", "branches", "own-malloc", "own-new", "fixed", "operators",
          "close-malloc", "close-new", "zeroed-new")
