@@ -433,5 +433,5 @@ class Record(FolderTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "library", "sites", "returned", "static", "close", "branches", "own-malloc", "own-new", "fixed", "operators",
-         "close-malloc", "close-new", "zeroed-new")
+    main("tarn", "library", "sites", "returned", "static", "close", "branches", "own-malloc", "own-new", "fixed",
+         "operators", "close-malloc", "close-new", "zeroed-new")

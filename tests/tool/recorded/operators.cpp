@@ -34,10 +34,10 @@ int main() {
 
   for (int round = 0; round < 100'000; ++round) {  // most of these blocks are not sampled
     void* const block = make(0);
-    void* const other = make_array(0);
-    if (block == nullptr || other == nullptr || block == other) return 1;
+    void* const array = make_array(0);
+    if (block == nullptr || array == nullptr || block == array) return 1;
     drop(block);
-    drop_array(other);
+    drop_array(array);
     drop_sized(make(32), 32);
     drop(nullptr);
     std::free(make(8));  // the C++ library's blocks come from malloc

@@ -36,7 +36,7 @@ class poison_test : public central_heap_test {};
 TEST_F(poison_test, a_block_that_can_be_taken_is_poisoned_already) {
   ASSERT_TRUE(platform::prepare_barriers());
   heap& tested = start();
-  heap& other = start();
+  heap& taker = start();
   const size_class index = class_of(30'000);
   while (tested.classes[index].front == nullptr) {
     for (void* const block : allocate_many(tested, index, 4 * heaps::capacity_of(index)))
@@ -50,7 +50,7 @@ TEST_F(poison_test, a_block_that_can_be_taken_is_poisoned_already) {
     std::thread([&] {
       tested.visit_now();
       do {
-        live.push_back(static_cast<char*>(other.allocate_large(bytes, 16, nullptr)));
+        live.push_back(static_cast<char*>(taker.allocate_large(bytes, 16, nullptr)));
       } while ((live.back() > block || live.back() + bytes <= block) && live.size() < 100);
     }).join();
   };
@@ -58,7 +58,7 @@ TEST_F(poison_test, a_block_that_can_be_taken_is_poisoned_already) {
   ASSERT_FALSE(live.empty());
   for (char* const start : live) {
     EXPECT_EQ(__asan_region_is_poisoned(start, bytes), nullptr);
-    other.deallocate_large(pages::page_map::slab_of(start), true);
+    taker.deallocate_large(pages::page_map::slab_of(start), true);
   }
 }
 
