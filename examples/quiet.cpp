@@ -52,7 +52,7 @@ TEST(reply, is_not_quiet) {
     const tarn::quiet_region quiet{"reply", violations};
     reply({"GET", "/orders/17"});
   }
-  if (tarn::quiet_region::hears_heap()) {
+  if (tarn::quiet_region::observes_heap()) {
     EXPECT_GT(violations.count(), 0u);
   }
 }

@@ -176,7 +176,7 @@ class Life(unittest.TestCase):
                                             r"site\.rows is not a whole number\n\Z")
 
     def test_requests_that_began_are_answered_before_the_end(self):
-        with Server("stop_after_ms = 15000") as server:
+        with Server("stop_timeout_ms = 15000") as server:
             with server.connect() as idle, server.connect() as begun, server.connect() as piped:
                 for line in idle, begun, piped:
                     line.sendall(get("/healthz"))
@@ -197,7 +197,7 @@ class Life(unittest.TestCase):
             self.assertEqual(server.process.wait(PATIENCE), 0)
 
     def test_who_does_not_end_by_the_deadline_is_ended(self):
-        with Server("stop_after_ms = 100\nrequest_ms = 3600000") as server, server.connect() as line:
+        with Server("stop_timeout_ms = 100\nrequest_ms = 3600000") as server, server.connect() as line:
             line.sendall(b"GET /small")
             time.sleep(0.2)
             self.assertEqual(server.end(), 0)

@@ -41,7 +41,7 @@ int serve(const command& options) {
   tarn::application server({.name = "appserver",
                             .workers = first.server.workers,
                             .processes = first.server.processes,
-                            .stop_after = first.server.stop_after,
+                            .stop_timeout = first.server.stop_timeout,
                             .has_own_heaps = options.allocator == tarn,
                             .heap = {.initial = first.server.heap}});
   appserver::objects shared_objects(first.site);

@@ -108,7 +108,7 @@ configuration load(const std::string& file) {
   server.number("port", loaded.server.port, 0, 65'535);
   server.number("workers", loaded.server.workers, 1, 1'024);
   server.number("processes", loaded.server.processes, 0, 1'024);
-  server.time("stop_after_ms", loaded.server.stop_after, 0, 600'000);
+  server.time("stop_timeout_ms", loaded.server.stop_timeout, 0, 600'000);
   server.time("idle_ms", loaded.server.idle, 1, 3'600'000);
   server.time("request_ms", loaded.server.request, 1, 3'600'000);
   server.number("connections", loaded.server.connections, 1, 1'000'000);

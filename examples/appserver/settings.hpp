@@ -15,7 +15,7 @@ struct server_settings {
   std::uint16_t port = 8080;  ///< 0: any free port
   unsigned workers = 2;       ///< in each process
   unsigned processes = 0;     ///< 0: serve in this process
-  std::chrono::milliseconds stop_after{5'000};
+  std::chrono::milliseconds stop_timeout{5'000};
   std::chrono::milliseconds idle{30'000};     ///< the most time between two requests of a connection
   std::chrono::milliseconds request{10'000};  ///< the most time to receive a request, and to send its reply
   std::size_t connections = 1'024;            ///< in all workers; further ones are answered with 503

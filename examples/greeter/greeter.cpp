@@ -138,8 +138,10 @@ void work(tarn::worker& me) {
 }
 
 int run(settings options) {
-  tarn::application server(
-      {.name = "greeter", .workers = 2, .stop_after = std::chrono::seconds(1), .end_after = std::chrono::seconds(20)});
+  tarn::application server({.name = "greeter",
+                            .workers = 2,
+                            .stop_timeout = std::chrono::seconds(1),
+                            .end_timeout = std::chrono::seconds(20)});
   server.on_initialise([&] {
     current.publish(read_texts(options.greeting_path));
     journal.emplace(options.journal_path, tarn::io::journal_options{.bytes = 4 << 20});

@@ -117,10 +117,10 @@ class quiet_region {
   quiet_region& operator=(const quiet_region&) = delete;
 
   /// Returns true when system calls and waits are detected: on x86-64 with Linux 5.11 or later.
-  static bool hears_calls() noexcept;
+  static bool observes_calls() noexcept;
   /// Returns true when heap calls are detected: in every build with checks, unless the program links a malloc of its
   /// own.
-  static bool hears_heap() noexcept;
+  static bool observes_heap() noexcept;
 
  private:
   friend struct listener;
@@ -148,8 +148,8 @@ class quiet_region {
   quiet_region(const quiet_region&) = delete;
   quiet_region& operator=(const quiet_region&) = delete;
 
-  static bool hears_calls() noexcept { return false; }
-  static bool hears_heap() noexcept { return false; }
+  static bool observes_calls() noexcept { return false; }
+  static bool observes_heap() noexcept { return false; }
 };
 
 #endif

@@ -38,7 +38,7 @@ class worker {
 /// Says when a watched socket is shut down.
 enum class wake {
   at_stop,      ///< as soon as a stop begins: for a socket that accepts
-  at_deadline,  ///< after stop_after, or at a second signal: for the sockets of clients
+  at_deadline,  ///< after stop_timeout, or at a second signal: for the sockets of clients
 };
 
 /// Shuts a socket down at a stop or at the deadline, which ends a wait of the worker in it (accept, recv, send). It

@@ -132,7 +132,7 @@ bool quiet_region::note_violation(const quiet_violation& violation, bool is_repo
   return true;
 }
 
-bool quiet_region::hears_calls() noexcept {
+bool quiet_region::observes_calls() noexcept {
   static const bool can_watch = [] {
     if (innermost != nullptr) return is_watched;
     const bool is_possible = platform::watch_calls(listener::hear_call);
@@ -142,7 +142,7 @@ bool quiet_region::hears_calls() noexcept {
   return can_watch;
 }
 
-bool quiet_region::hears_heap() noexcept { return quiet_heap::is_ours(); }
+bool quiet_region::observes_heap() noexcept { return quiet_heap::is_ours(); }
 
 }  // namespace tarn
 

@@ -90,7 +90,7 @@ int application_inside::run() {
     return static_cast<int>(application_end::not_started);
   }
   for (const auto& [deadline, name] :
-       {std::pair(options_.stop_after, "stop_after"), std::pair(options_.end_after, "end_after")}) {
+       {std::pair(options_.stop_timeout, "stop_timeout"), std::pair(options_.end_timeout, "end_timeout")}) {
     if (deadline < deadline.zero()) {
       line message;
       begin(message).append("not started: application_options::").append(name).append(" is negative: -");
@@ -213,7 +213,7 @@ void application_inside::next_stage() {
   if (is_first) tell_manager("STOPPING=1");
   // release: workers that see the new stage also see everything that led to the stop.
   stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_release);
-  deadline_ = clock::now() + (is_first ? options_.stop_after : options_.end_after);
+  deadline_ = clock::now() + (is_first ? options_.stop_timeout : options_.end_timeout);
   stop_.signal();
   for (const auto& member : workers_) member->shut_down_sockets();
   must_call_on_stop_ = must_call_on_stop_ || is_first;

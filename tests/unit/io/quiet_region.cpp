@@ -45,7 +45,7 @@ TEST(quiet_region, is_nothing_without_checks) {
     static_cast<void>(getppid());
   }
   EXPECT_EQ(violations.count(), 0u);
-  EXPECT_FALSE(quiet_region::hears_calls());
+  EXPECT_FALSE(quiet_region::observes_calls());
 }
 
 #else
@@ -69,7 +69,7 @@ std::string heard_in(Body body) {
 }
 
 TEST(quiet_region, hears_the_heap) {
-  if (!quiet_region::hears_heap()) GTEST_SKIP() << "its malloc cannot be heard";
+  if (!quiet_region::observes_heap()) GTEST_SKIP() << "its malloc cannot be heard";
   void* block = nullptr;
   const auto of_heap = [](const std::string& text) { return text.starts_with("heap "); };
   EXPECT_PRED1(of_heap, heard_in([&] { block = std::malloc(100); }));
@@ -98,7 +98,7 @@ TEST(quiet_region, hears_the_heap) {
 class quiet_regions : public testing::Test {
  protected:
   void SetUp() override {
-    if (!quiet_region::hears_calls()) GTEST_SKIP() << "a system without syscall user dispatch";
+    if (!quiet_region::observes_calls()) GTEST_SKIP() << "a system without syscall user dispatch";
   }
 };
 

@@ -41,7 +41,7 @@ std::string text_of_error(Function function) {
 
 void signal_myself(int number) { kill(getpid(), number); }
 // Nobody waits for a deadline except where it is the subject: a missing wake-up is found by the test's own deadline.
-application_options options(unsigned workers) { return {.name = "test", .workers = workers, .stop_after = 1h}; }
+application_options options(unsigned workers) { return {.name = "test", .workers = workers, .stop_timeout = 1h}; }
 
 TEST(application, runs_from_the_initialiser_to_the_stop) {
   EXPECT_EQ(in_child([] {
@@ -331,12 +331,12 @@ TEST(application, names_a_thread_that_may_take_its_signals) {
 TEST(application, is_not_started_with_a_negative_deadline) {
   EXPECT_EQ(in_child([] {
               auto wrong = options(1);
-              wrong.end_after = std::chrono::milliseconds(-5);
+              wrong.end_timeout = std::chrono::milliseconds(-5);
               application app(wrong);
               app.on_work([](worker&) {});
               return app.run();
             }),
-            expected_ending(1, "not started: application_options::end_after is negative: -5 ms\n"));
+            expected_ending(1, "not started: application_options::end_timeout is negative: -5 ms\n"));
 }
 
 TEST(application, a_reload_asked_for_in_the_initialiser_is_not_lost) {
@@ -423,7 +423,7 @@ TEST(application, a_socket_that_is_watched_after_the_stop_is_shut_down_at_once) 
 TEST(application, requests_in_flight_have_until_the_deadline) {
   EXPECT_EQ(in_child([] {
               application_options settings = options(1);
-              settings.stop_after = 30ms;
+              settings.stop_timeout = 30ms;
               application app(settings);
               std::chrono::steady_clock::duration waited{};
               app.on_work([&](worker& me) {
@@ -458,8 +458,8 @@ TEST(application, a_second_signal_is_the_deadline) {
 TEST(application, a_worker_that_does_not_stop_is_named) {
   const ending child_ending = in_child([] {
     application_options settings = options(1);
-    settings.stop_after = 1ms;
-    settings.end_after = 20ms;
+    settings.stop_timeout = 1ms;
+    settings.end_timeout = 20ms;
     static application app(settings);  // its destructor does not run
     app.on_work([&](worker& me) {
       me.now_doing("GET /slow");

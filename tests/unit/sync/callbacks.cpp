@@ -21,14 +21,14 @@ void hang() {
 }
 // A callback that hangs is left at the deadline. Workers that do not hang must have ended by then, or the message would
 // name them as well: they need some microseconds, and a busy machine must let them run once in the second.
-application_options in_a_moment() { return {.name = "test", .workers = 2, .stop_after = 1s, .end_after = 20ms}; }
+application_options in_a_moment() { return {.name = "test", .workers = 2, .stop_timeout = 1s, .end_timeout = 20ms}; }
 // The parent gives its processes a second more than their own deadline, also after a second signal, which skips the
 // time for the stop: that time must be short beside the second.
 application_options in_processes_in_a_moment() {
-  return {.name = "test", .workers = 2, .stop_after = 20ms, .end_after = 20ms};
+  return {.name = "test", .workers = 2, .stop_timeout = 20ms, .end_timeout = 20ms};
 }
 // The second signal ends it, not a deadline.
-application_options in_an_hour() { return {.name = "test", .workers = 2, .stop_after = 1h, .end_after = 20ms}; }
+application_options in_an_hour() { return {.name = "test", .workers = 2, .stop_timeout = 1h, .end_timeout = 20ms}; }
 
 TEST(callbacks, on_stop_that_hangs_is_named_at_the_deadline) {
   EXPECT_EQ(in_child([] {
@@ -85,7 +85,7 @@ TEST(callbacks, on_reload_that_hangs_does_not_hold_a_stop) {
 
 TEST(callbacks, a_stop_during_a_reload_begins_at_once_and_calls_on_stop_after_it) {
   EXPECT_EQ(in_child([] {
-              application app({.name = "test", .workers = 1, .stop_after = 1h});
+              application app({.name = "test", .workers = 1, .stop_timeout = 1h});
               std::atomic<int> order{0};
               std::atomic<bool> stopped{false};
               app.on_work([&](worker& me) {
@@ -110,7 +110,7 @@ TEST(callbacks, an_initialiser_that_hangs_is_named) {
     EXPECT_EQ(in_child([processes] {
                 application_options settings = in_an_hour();
                 settings.processes = processes;
-                settings.end_after = 0ms;  // the parent gives its processes a second more
+                settings.end_timeout = 0ms;  // the parent gives its processes a second more
                 static application app(settings);
                 app.on_work([](worker&) { _exit(100); });
                 app.on_initialise([] {
@@ -147,7 +147,7 @@ TEST(callbacks, a_worker_and_a_callback_that_hang_are_both_named) {
 
 TEST(callbacks, that_return_in_time_change_nothing) {
   EXPECT_EQ(in_child([] {
-              application app({.name = "test", .workers = 1, .stop_after = 1h});
+              application app({.name = "test", .workers = 1, .stop_timeout = 1h});
               std::atomic<int> reloads{0};
               app.on_work([&](worker& me) {
                 for (int round = 1; round <= 20; ++round) {

@@ -87,7 +87,7 @@ TEST(descriptors, the_manager_still_gets_signs_of_life) {
   EXPECT_EQ(in_child([] {
               const manager_stand_in manager;
               setenv("WATCHDOG_USEC", "20000", 1);
-              application app({.name = "test", .stop_after = 1h});
+              application app({.name = "test", .stop_timeout = 1h});
               const few_descriptors shortage(0);
               return run_until_pinged(manager, app);
             }),

@@ -85,7 +85,7 @@ TEST(service, application_pings_the_watchdog) {
   EXPECT_EQ(in_child([] {
               const manager_stand_in manager;
               setenv("WATCHDOG_USEC", "20000", 1);
-              application app({.name = "test", .workers = 2, .stop_after = 1h});
+              application app({.name = "test", .workers = 2, .stop_timeout = 1h});
               return run_until_pinged(manager, app);
             }),
             quiet(0));
@@ -94,7 +94,7 @@ TEST(service, application_pings_the_watchdog) {
 TEST(service, application_tells_the_manager_of_its_life) {
   EXPECT_EQ(in_child([] {
               const manager_stand_in manager;
-              application app({.name = "test", .workers = 2, .stop_after = 1h});
+              application app({.name = "test", .workers = 2, .stop_timeout = 1h});
               app.on_work([](worker& me) { wait_for_the_stop(me); });
               app.on_reload([] {});
               bool is_good = true;
@@ -116,7 +116,7 @@ TEST(service, application_tells_the_manager_of_its_life) {
 TEST(service, parent_of_processes_alone_tells_the_manager) {
   EXPECT_EQ(in_child([] {
               const manager_stand_in manager;
-              application app({.name = "test", .workers = 1, .processes = 2, .stop_after = 1h});
+              application app({.name = "test", .workers = 1, .processes = 2, .stop_timeout = 1h});
               app.on_work([&](worker& me) {
                 if (me.number() == 1 && manager.next() == "READY=1") {  // the processes share the stand-in's socket
                   kill(getppid(), SIGTERM);
@@ -134,7 +134,7 @@ TEST(service, workers_stay_on_their_processors) {
               cpu_set_t allowed;
               sched_getaffinity(0, sizeof allowed, &allowed);
               const auto processors = static_cast<unsigned>(CPU_COUNT(&allowed));
-              application app({.name = "test", .workers = processors + 1, .stop_after = 1h, .binds_workers = true});
+              application app({.name = "test", .workers = processors + 1, .stop_timeout = 1h, .binds_workers = true});
               std::mutex mutex;
               std::multiset<int> processors_used;
               app.on_work([&](worker&) {
