@@ -116,7 +116,7 @@ class shared_blocks {
 /// Threads: any thread at any time, except during construction and destruction. A thread gets the block that it freed
 /// last, whoever allocated it. It keeps up to 255 free blocks (a full magazine) of each pool that it uses, and returns
 /// them when it ends, among its thread_local destructors. Later calls of that thread take a lock. A pool may end while
-/// threads that used it live; the blocks that they keep become void. Live objects end without their destructors.
+/// threads that used it live: it frees the blocks that they keep, too. Live objects end without their destructors.
 /// Fork: the child may use the pool; blocks that other threads of the parent kept are not handed out there.
 /// Errors: allocate throws std::bad_alloc (pool_limit_reached at the limit); try_allocate returns null. Blocks that
 /// threads keep count as in use for the limit and the statistics. Faults are those of fixed_pool.

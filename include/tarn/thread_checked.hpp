@@ -13,8 +13,8 @@ namespace tarn {
 /// tarn::thread_checked<connection*> peer(&mine);
 /// peer->send();                                    // by the thread that made the handle, or a copy of it
 ///
-/// Threads: it may be copied and moved as before, but only the thread that made the first one may use it. Errors: use
-/// by another thread is a named fault in builds with TARN_CHECKS, and the message names both threads. Cost: a load and
+/// Threads: any thread may copy and move it, but only the thread that made the first one may use it. Errors: use by
+/// another thread is a named fault in builds with TARN_CHECKS, and the message names both threads. Cost: a load and
 /// a comparison in these builds; in others it is exactly the pointer.
 template <class Pointer>
 class thread_checked {

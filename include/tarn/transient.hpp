@@ -14,10 +14,10 @@ namespace tarn {
 /// tarn::transient<std::pmr::string> reply(&request);   // a local variable
 /// reply->append("...");
 ///
-/// An object of the thread that made it. It cannot be copied, moved, allocated by new, or have its address taken, so
-/// it stays in its scope. When another thread uses it through a reference, that is a named fault in builds with
-/// TARN_CHECKS, and the message names both threads. Cost: a load and a comparison in these builds; in others it is
-/// exactly a T, at no cost. Errors: construction throws what T throws.
+/// An object of the thread that made it. It cannot be copied, moved, allocated by new, or have its address taken: a
+/// variable stays in its scope, and a member lives as long as its object. When another thread uses it through a
+/// reference, that is a named fault in builds with TARN_CHECKS, and the message names both threads. Cost: a load and a
+/// comparison in these builds; in others it is exactly a T, at no cost. Errors: construction throws what T throws.
 template <class T>
 class transient {
  public:

@@ -42,7 +42,7 @@ namespace tarn::drop_in {
 [[gnu::noinline]] void deallocate_full(void* block, std::size_t stated_bytes, const void* site,
                                        detail::size_class index) noexcept;
 /// Reports the free of a block that is marked, so that it is free already.
-[[gnu::noinline]] void deallocate_again(void* block, std::size_t stated_bytes, const void* site) noexcept;
+[[gnu::noinline]] void report_freed_twice(void* block, std::size_t stated_bytes, const void* site) noexcept;
 
 static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "larger blocks need a check");
 
@@ -83,17 +83,18 @@ template <class Slow>
 /// state a wrong one run well with other allocators. Guarded blocks compare it.
 [[gnu::always_inline]] inline void deallocate(void* block, std::size_t stated_bytes = guard::no_stated_size) noexcept {
   detail::heap_front* const front = detail::local_heap;
-  const std::uintptr_t index = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(front);
-  if (index >= detail::class_count || !pages::may_start_at(block, index)) [[unlikely]] {
-    return deallocate_slow(block, stated_bytes, index, __builtin_return_address(0));
+  const std::uintptr_t difference = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(front);
+  if (difference >= detail::class_count || !pages::may_start_at(block, difference)) [[unlikely]] {
+    return deallocate_slow(block, stated_bytes, difference, __builtin_return_address(0));
   }
+  const auto index = static_cast<detail::size_class>(difference);  // of a block of this thread's heap
   if (heaps::is_marked(block)) [[unlikely]] {
-    return deallocate_again(block, stated_bytes, __builtin_return_address(0));
+    return report_freed_twice(block, stated_bytes, __builtin_return_address(0));
   }
-  void*** const class_top = detail::top_in(front, static_cast<detail::size_class>(index));
+  void*** const class_top = detail::top_in(front, index);
   void** const top = *class_top;
   if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
-    return deallocate_full(block, stated_bytes, __builtin_return_address(0), static_cast<detail::size_class>(index));
+    return deallocate_full(block, stated_bytes, __builtin_return_address(0), index);
   }
   heaps::mark(block);
   detail::push(class_top, top, block);

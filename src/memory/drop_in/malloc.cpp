@@ -28,7 +28,7 @@ void* fail_no_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
-[[gnu::cold, gnu::noinline]] void* report_middle(void* block) noexcept {
+[[gnu::cold, gnu::noinline]] void* report_middle_of_block(void* block) noexcept {
   heaps::find_block("free", block);  // reports it
   return block;
 }
@@ -37,12 +37,13 @@ void* fail_no_memory() noexcept {
 // here, before such an address is handed out again.
 [[gnu::always_inline]] inline void* mark_used_wide(void* block, size_class index) noexcept {
   if (!pages::page_map::home_of(block)->starts_block(block, index)) [[unlikely]] {
-    return report_middle(block);
+    return report_middle_of_block(block);
   }
   heaps::mark_of(block) = 0;
   return block;
 }
 [[gnu::always_inline]] inline void* mark_used(void* block, size_class index) noexcept {
+  // One comparison for first_wide <= index < class_count: the difference of a smaller index wraps around.
   if (index - pages::first_wide < detail::class_count - pages::first_wide) return mark_used_wide(block, index);
   heaps::mark_of(block) = 0;
   return block;
@@ -300,7 +301,7 @@ void deallocate_full(void* block, std::size_t stated_bytes, const void* site, si
   detail::deallocate_slow(detail::local_heap, block);
 }
 
-void deallocate_again(void* block, std::size_t stated_bytes, const void* site) noexcept {
+void report_freed_twice(void* block, std::size_t stated_bytes, const void* site) noexcept {
   if (guard::is_enabled()) [[unlikely]] {
     return guard::deallocate("free", block, stated_bytes, site);  // the guard reports more
   }

@@ -20,6 +20,7 @@ constexpr std::uint32_t max_decayed = 1024;
 constexpr std::size_t max_purged_in_decay = 8_MiB;
 /// A class is idle after so many steps, which are `purge_delay_ms` where only time passes.
 constexpr std::uint8_t steps_to_idle = 4;
+/// In place of the steps of a class that is idle and whose pages are given back; no count of steps reaches it.
 constexpr std::uint8_t idle_and_purged = 255;
 
 constexpr std::uint32_t calls_between_ticks = 64;
@@ -110,21 +111,21 @@ void heap::drop_idle_fronts(size_class requested_class) noexcept {
   });
 }
 
-// Returns blocks to the slabs that were not needed since the last decay. Returns false if some are left for the next
-// decay.
+// Returns blocks to the slabs that were not needed since the last decay. Returns false if it has given as many as one
+// decay may: then others wait for the next decay.
 bool heap::decay() noexcept {
   if (!remote_inbox.empty()) {  // an owner may free for long without a refill, or refill from its own blocks
     collect();
   }
   visit_large_cache(false);
-  std::uint32_t left = max_decayed;
+  std::uint32_t budget = max_decayed;
   used_classes.for_each([&](size_class index) {
     class_state& class_entry = classes[index];
     if (class_entry.front == nullptr) return;
-    if (class_entry.full_magazines.low > left) {
-      class_entry.full_magazines.low = left;  // the rest waits for the next decay
+    if (class_entry.full_magazines.low > budget) {
+      class_entry.full_magazines.low = budget;  // the rest waits for the next decay
     }
-    left -= class_entry.full_magazines.low;
+    budget -= class_entry.full_magazines.low;
     magazine* next_unneeded = nullptr;
     for (magazine* unneeded = class_entry.full_magazines.take_unneeded(); unneeded != nullptr;
          unneeded = next_unneeded) {
@@ -140,7 +141,7 @@ bool heap::decay() noexcept {
     if (next_slab != nullptr && next_slab->empty() && class_entry.front == nullptr) lose(next_slab, true);
   });
   if (!policy.is_hardened()) purge_idle_pages(detail::class_count, max_purged_in_decay, 1);
-  return left != 0;
+  return budget != 0;
 }
 
 // Gives the blocks of the front magazine to their slabs, and the array to the stock. The magazine is gone before a
