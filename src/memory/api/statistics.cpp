@@ -75,7 +75,9 @@ void print_now() noexcept {
     const platform::locked hold(heaps::registry::lock());  // names change under this lock
     heaps::registry::for_all([&](const heaps::heap& heap) {
       const bool is_owned = heap.state.load(std::memory_order_relaxed) == heaps::ownership::occupied;
-      busiest.offer({.name = heap.name,
+      // One heap serves several threads, one after the other.
+      const bool had_threads = !is_owned && heap.name[0] == '\0';
+      busiest.offer({.name = had_threads ? std::string_view("ended threads") : std::string_view(heap.name),
                      .thread = is_owned ? heap.owner_thread.load(std::memory_order_relaxed) : 0,
                      .statistics = heap.statistics()});
       if (heap.space == &heaps::central() && !heap.policy.is_shared()) {
