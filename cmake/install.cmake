@@ -76,6 +76,9 @@ endif()
 set(tarn_doc_dir "${CMAKE_INSTALL_DATADIR}/doc/tarn")
 install(FILES LICENSE DESTINATION "${tarn_doc_dir}")
 if(TARGET tarn_command)
+  # The help of `tarn` names these documents.
+  install(DIRECTORY docs/guide docs/reference docs/pictures DESTINATION "${tarn_doc_dir}" COMPONENT tarn-tools
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
   install(FILES "${PROJECT_BINARY_DIR}/web/licences.txt" DESTINATION "${tarn_doc_dir}" COMPONENT tarn-tools OPTIONAL
     RENAME page-licences.txt)
   file(STRINGS packaging/libraries.txt packages REGEX "^[^#]")

@@ -34,6 +34,12 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
   if(EXISTS "${share}/doc/tarn")
     file(RENAME "${share}/doc/tarn" "${documents}")
     file(REMOVE "${documents}/LICENSE")  # its text is the file copyright
+    foreach(folder IN ITEMS guide reference pictures)  # the help names them as they are under any prefix
+      if(EXISTS "${documents}/${folder}")
+        file(MAKE_DIRECTORY "${share}/doc/tarn")
+        file(RENAME "${documents}/${folder}" "${share}/doc/tarn/${folder}")
+      endif()
+    endforeach()
   endif()
   file(WRITE "${documents}/copyright"
     "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"

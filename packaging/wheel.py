@@ -72,10 +72,11 @@ def make(tarball, folder, version, seconds):
         entries = [(f"{name}.data/scripts/{pathlib.Path(file).name}", (prefix / file).read_bytes(), 0o755)
                    for file in SCRIPTS]
         data = [*DATA, *(f"{FOLDER}/{library.name}" for library in libraries),
-                *(f"libexec/tarn/fleet/{file.name}" for file in sorted(prefix.glob("libexec/tarn/fleet/*")))]
+                *(str(file.relative_to(prefix)) for pattern in ("libexec/tarn/fleet/*", "share/doc/tarn/*/**/*")
+                  for file in sorted(prefix.glob(pattern)) if file.is_file())]
         entries += [(f"{name}.data/data/{file}", (prefix / file).read_bytes(), 0o644)
                     for file in data if (prefix / file).exists()]
-        licences = {path.name: path for path in sorted((prefix / "share/doc/tarn").iterdir())}
+        licences = {path.name: path for path in sorted((prefix / "share/doc/tarn").iterdir()) if path.is_file()}
         licences |= {f"{package}.txt": pathlib.Path("/usr/share/doc", package, "copyright") for package in packages}
         entries += [(f"{name}.dist-info/licenses/{file}", path.read_bytes(), 0o644) for file, path in licences.items()]
         metadata = {"METADATA": f"Metadata-Version: 2.1\nName: tarn-profiler\nVersion: {version}\n"

@@ -8,6 +8,17 @@
 
 namespace tarn::command {
 
+// What `tarn` is for, in its help and its man page; README.md begins with the same words.
+constexpr const char* purpose = "find where the threads of a C or C++ program lose time, and what removes these waits";
+
+// Shows an option without the range of its number and without the options that it excludes or needs: the message on a
+// wrong command line says these. The usage has the options that a command cannot do without.
+class help_formatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* command, std::string name) const override;
+  std::string make_option_opts(const CLI::Option* option) const override;
+};
+
 // `after_dashes` holds the arguments after the first "--" of the command line, which CLI11 never sees: they belong to
 // PROGRAM. It must outlive `application`.
 void add_run(CLI::App& application, const std::vector<std::string>& after_dashes);

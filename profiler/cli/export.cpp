@@ -146,7 +146,7 @@ void add_export(CLI::App& application) {
       ->excludes("--format")
       ->excludes("--output")
       ->excludes("--measure");
-  command->footer("docs/guide/export.md lists the tools that open each format.");
+  command->footer("share/doc/tarn/guide/export.md lists the tools that open each format.");
   command->callback([request] { run_export(*request); });
 }
 

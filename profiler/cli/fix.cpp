@@ -401,7 +401,7 @@ void add_fix(CLI::App& application) {
       ->type_name("N")
       ->check(CLI::Range(5, 1000))
       ->needs(proves);
-  command->add_flag("--json", request->as_json, "print JSON (docs/guide/fix.md)");
+  command->add_flag("--json", request->as_json, "print JSON (share/doc/tarn/guide/fix.md)");
   command->add_option("--explain", request->site, "say of one site which condition of an edit fails, and in which line")
       ->type_name("FILE:LINE")
       ->excludes(applies)

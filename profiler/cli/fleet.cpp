@@ -107,7 +107,7 @@ void add_fleet(CLI::App& application) {
       ->type_name("SIZE");
   command->add_option("--spark", request->spark, "run on Apache Spark instead of DuckDB, such as local[4]")
       ->type_name("MASTER");
-  command->footer("docs/guide/fleet.md describes the queries. DuckDB is needed: pip install duckdb.");
+  command->footer("share/doc/tarn/guide/fleet.md describes the queries. DuckDB is needed: pip install duckdb.");
   command->callback([request] { run_fleet(*request); });
 }
 

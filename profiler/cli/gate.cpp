@@ -90,12 +90,18 @@ std::string checked_text(const limit_check& check) {
   return low == high ? value : fmt::format("about {} ({}–{})", value, low, high);
 }
 
+// Names the place, or that the dynamic linker starts a library there, which no line of the program can change.
+std::string place_text(const analyse::location_sums& place) {
+  const std::string file(analyse::file_name(place.file));
+  if (file == "dl-init.c" || file.starts_with("ld-linux")) return "the start-up of a library";
+  return fmt::format("{}:{} {}", file, place.line, place.function);
+}
+
 void print_check(const limit_check& check) {
   fmt::print("{}{}: {}, limit {}", check.is_open() ? "open: " : "", check.checked.text, checked_text(check),
              limit_text(check.checked, check.checked.maximum));
   if (check.largest != nullptr) {
-    fmt::print("; largest at {}:{} {}", analyse::file_name(check.largest->file), check.largest->line,
-               check.largest->function);
+    fmt::print("; largest at {}", place_text(*check.largest));
     const std::string remedy = remedy_of(check);
     if (!remedy.empty()) fmt::print("; {}", remedy);
   }
@@ -358,7 +364,7 @@ void add_gate(CLI::App& application) {
       ->add_option("--requests", request->requests,
                    "number of requests that the program served, for limits per request")
       ->type_name("N");
-  command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
+  command->add_flag("--json", request->as_json, "print JSON (share/doc/tarn/reference/report-json.md)");
   command->footer(
       "A limit: [same-thread|cross-thread|start-up|kept] allocations|bytes|copied bytes|remote frees|sites|peak|\n"
       "in use at the end|never freed|growth [at function NAME|at file NAME] <= NUMBER[k|M|G|KiB|MiB|GiB]\n"
@@ -367,7 +373,8 @@ void add_gate(CLI::App& application) {
       "lock waits <= NUMBER % of one thread, system calls <= NUMBER [per request].\n"
       "A file has them in a table [max], as \"same-thread allocations\" = 1000, and requests = N above it.\n"
       "The first line is the verdict; one line for each broken limit follows. Exit code: 0 all limits hold,\n"
-      "1 a limit is broken, 6 the recording's samples do not tell, others are errors (docs/reference/exit-codes.md).");
+      "1 a limit is broken, 6 the recording's samples do not tell, others are errors "
+      "(share/doc/tarn/reference/exit-codes.md).");
   command->callback([request] {
     if (!gate(*request)) throw CLI::RuntimeError(static_cast<int>(exit_code::check_failed));
   });

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <tarn/version.hpp>
 
+#include <sstream>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "profiler/cli/commands.hpp"
 #include "profiler/cli/option_text.hpp"
@@ -39,16 +42,32 @@ std::vector<const CLI::App*> shown_commands(const CLI::App& application) {
   return application.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
 }
 
+// Returns the lines of a command's usage as its help has them, with the name in bold.
+std::string synopsis(const CLI::App& command, const std::string& name, std::string& separator) {
+  std::string lines;
+  const auto formatter = std::dynamic_pointer_cast<const CLI::Formatter>(command.get_formatter());
+  std::istringstream usage(formatter->make_usage(&command, "tarn " + name));
+  for (std::string line; std::getline(usage, line);) {
+    const std::size_t start = line.find("tarn " + name);
+    if (start == std::string::npos) continue;
+    lines += fmt::format("{}.B tarn {}\n{}\n", separator, roff(name), roff(line.substr(start + 6 + name.size())));
+    separator = ".br\n";
+  }
+  return lines;
+}
+
 std::string man_page(const CLI::App& application) {
-  std::string page =
-      fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.SH NAME\ntarn \\- find and fix where threads wait\n",
-                  TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH);
-  page +=
-      ".SH SYNOPSIS\n.B tarn run\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn record\n[OPTIONS] \\-\\- PROGRAM "
-      "[ARGS...]\n.br\n.B tarn report\n[OPTIONS] FILE\n.br\n.B tarn diff\n[OPTIONS] BEFORE AFTER\n.br\n.B tarn gate\n"
-      "\\-\\-max LIMIT FILE\n.br\n.B tarn export\n\\-\\-format FORMAT FILE\n.br\n.B tarn top\n[OPTIONS] \\-\\- PROGRAM "
-      "[ARGS...]\n.br\n.B tarn lab\n[OPTIONS] [EXPERIMENT...]\n.br\n.B tarn options\n[\\-\\-markdown]\n";
-  page += ".br\n.B tarn journal\ncat|tail|check|append [OPTIONS] FILE\n";
+  std::string page = fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.SH NAME\ntarn \\- {}\n", TARN_VERSION_MAJOR,
+                                 TARN_VERSION_MINOR, TARN_VERSION_PATCH, purpose);
+  page += ".SH SYNOPSIS\n";
+  std::string separator;
+  for (const CLI::App* const command : shown_commands(application)) {
+    const std::vector<const CLI::App*> parts = shown_commands(*command);
+    for (const CLI::App* const described : command->get_require_subcommand_min() > 0 ? parts : std::vector{command}) {
+      const std::string name = (described == command ? "" : command->get_name() + ' ') + described->get_name();
+      page += synopsis(*described, name, separator);
+    }
+  }
   page += ".SH COMMANDS\n";
   for (const CLI::App* const command : shown_commands(application)) {
     page += fmt::format(".SS tarn {}\n{}\n", command->get_name(), roff(command->get_description()));

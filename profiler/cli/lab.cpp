@@ -210,7 +210,7 @@ void add_lab(CLI::App& application) {
       ->type_name("FILE");
   command->add_option("--record", request->record, "store the results as CSV in DIR/MACHINE/DATE")->type_name("DIR");
   add_compare(*command);
-  command->footer("docs/guide/lab.md describes the experiments and the JSON.");
+  command->footer("share/doc/tarn/guide/lab.md describes the experiments and the JSON.");
   command->callback([request, command] {
     if (!command->get_subcommands().empty()) return;
     if (const int code = run_lab(*request)) throw CLI::RuntimeError(code);

@@ -87,12 +87,24 @@ std::string version_text() {
   return fmt::format("tarn {}.{}.{}{}", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH, components);
 }
 
+// Turns `tarn help [COMMAND …]` into the option of that command.
+void replace_help(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help") return;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+}
+
 int run(std::vector<std::string> arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const std::vector<std::string> after_dashes(dashes, arguments.end());
   arguments.erase(dashes, arguments.end());
 
-  CLI::App application("Show what heap, locks and system calls cost a program, and what each fix saves.", "tarn");
+  replace_help(arguments);
+
+  std::string description = fmt::format("{}.", tarn::command::purpose);
+  description[0] = 'F';
+  CLI::App application(description, "tarn");
+  application.formatter(std::make_shared<tarn::command::help_formatter>());  // the subcommands inherit it
   application.set_version_flag("--version", version_text);
   application.require_subcommand(1);
   tarn::command::add_run(application, after_dashes);
@@ -109,13 +121,14 @@ int run(std::vector<std::string> arguments) {
   tarn::command::add_journal(application);
   tarn::command::add_measure(application);
   tarn::command::add_generate(application);
-  const auto formatter = std::make_shared<CLI::Formatter>();
+  const auto formatter = std::make_shared<tarn::command::help_formatter>();
   formatter->column_width(14);  // so that each subcommand has one line of 80 columns
   application.formatter(formatter);
   application.footer(
       "Begin with:\n"
       "  tarn record -- PROGRAM    # writes tarn.rec\n"
-      "  tarn report               # shows what it holds\n");
+      "  tarn report               # shows what it holds\n"
+      "tarn help COMMAND describes a command; the guides are in share/doc/tarn/guide.\n");
 
   if (!arguments.empty() && !arguments.front().starts_with('-') &&
       application.get_subcommands([&](const CLI::App* subcommand) { return subcommand->check_name(arguments.front()); })

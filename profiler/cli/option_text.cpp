@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/cli/commands.hpp"
 
 namespace tarn::command {
 
@@ -57,6 +60,29 @@ const base::option_info& option_named(const std::string& name) {
     fail(exit_code::usage, "unknown option {}; did you mean {}?", name, base::info(*nearest).name);
   }
   fail(exit_code::usage, "unknown option {}; see tarn options", name);
+}
+
+std::string help_formatter::make_usage(const CLI::App* command, std::string name) const {
+  std::string text = Formatter::make_usage(command, std::move(name));
+  std::string required;
+  for (const CLI::Option* const option : command->get_options()) {
+    if (option->get_required() && !option->get_positional())
+      required += fmt::format("{}{} ", option->get_name(), make_option_opts(option));
+  }
+  if (const std::size_t position = text.find("[OPTIONS]"); position != std::string::npos)
+    text.insert(position, required);
+  return text;
+}
+
+std::string help_formatter::make_option_opts(const CLI::Option* option) const {
+  if (!option->get_option_text().empty()) return ' ' + option->get_option_text();
+  if (option->get_type_size() == 0) return "";
+  std::string type = option->get_type_name();
+  if (const std::size_t range = type.find(" in ["); range != std::string::npos)
+    type.resize(std::min(range, type.rfind(':', range)));
+  if (option->get_positional() && type == "TEXT") type.clear();  // its name says it
+  const bool is_repeated = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+  return (type.empty() ? "" : ' ' + type) + (is_repeated ? " ..." : "");
 }
 
 }  // namespace tarn::command

@@ -468,7 +468,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
   end_like(status);
 }
 
-class record_formatter : public CLI::Formatter {
+class record_formatter : public help_formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
     return "Usage: tarn record [OPTIONS] -- PROGRAM [ARGS...]\n       tarn record [OPTIONS] --pid PID\n"
            "       tarn record --pid PID start|stop\n";
@@ -540,7 +540,7 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       "launcher such as timeout or env, it keeps the recording of the child that used the most CPU time.\n"
       "With --follow the recording ends with the last process, or with a signal after the first has ended.\n"
       "Exit code and signals are the program's own; 2 for a wrong command line, 126 if the program cannot\n"
-      "be recorded, 127 if it is not found; docs/reference/exit-codes.md has the others.");
+      "be recorded, 127 if it is not found; share/doc/tarn/reference/exit-codes.md has the others.");
   command
       ->add_option(
           "--pid", request->process,

@@ -125,7 +125,7 @@ void add_report(CLI::App& application) {
   const auto request = std::make_shared<report_request>();
   command->add_option("FILE", request->path, "recording to report on; default tarn.rec");
   CLI::Option* const as_json =
-      command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
+      command->add_flag("--json", request->as_json, "print JSON (share/doc/tarn/reference/report-json.md)");
   command->add_option("--html", request->page, "write an HTML report of all sites, in one file")
       ->type_name("OUT")
       ->excludes(as_json);
@@ -167,7 +167,7 @@ void add_report(CLI::App& application) {
   command->add_flag("--stacks", request->separates_stacks, "show one site for each call stack, not for each function");
   command
       ->add_option("--cpu-seconds", request->cpu_seconds,
-                   "CPU seconds of the program in a run without tarn: narrows the ranges")
+                   "CPU seconds of the program in a run without tarn, instead of the estimate of what recording cost")
       ->type_name("SECONDS");
   command->add_flag("--calibrate", request->must_calibrate, "measure the cost model of this machine again");
   command->add_flag("--quick", request->is_quick, "predict with the cost model only, without replaying trace excerpts");

@@ -161,7 +161,7 @@ void top(const top_request& request, const std::vector<std::string>& arguments) 
   show(request, wait_for_program(recorder, arguments.front()), &recorder);
 }
 
-class top_formatter : public CLI::Formatter {
+class top_formatter : public help_formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
     return "Usage: tarn top [OPTIONS] -- PROGRAM [ARGS...]\n       tarn top --pid PID\n";
   }

@@ -71,7 +71,8 @@ class Install(unittest.TestCase):
                      "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp",
                      "libexec/tarn/lab-list", "libexec/tarn/fleet/fleet.py", "share/man/man1/tarn.1",
                      "share/bash-completion/completions/tarn",
-                     "share/doc/tarn/LICENSE", "share/doc/tarn/libncurses-dev.txt"]:
+                     "share/doc/tarn/LICENSE", "share/doc/tarn/libncurses-dev.txt",
+                     "share/doc/tarn/guide/record.md", "share/doc/tarn/reference/exit-codes.md"]:
             self.assertIn(name, installed)
         strangers = [name for name in installed if not name.startswith(
             ("bin/tarn", "lib/libtarn", "lib/tarn/", "lib/cmake/tarn/", "lib/pkgconfig/tarn", "include/tarn/",

@@ -99,6 +99,14 @@ class Package(unittest.TestCase):
             wheel_licences = {name.rpartition("/licenses/")[2] for name in archive.namelist()}
         self.assertLessEqual(licences | {"LICENSE", "libdw1.txt", "libfmt9.txt"}, wheel_licences)
 
+    def test_guides_that_the_help_names_are_in_the_packages(self):
+        guide = "share/doc/tarn/guide/record.md"
+        [tools] = [path for path in self.packages if field(path, "Package") == "tarn-tools"]
+        with zipfile.ZipFile(next(self.results.glob("*.whl"))) as archive:
+            for names in (run("tar", "-tf", next(self.results.glob("*.tar.gz"))).split(), archive.namelist(),
+                          [line.split()[5] for line in run("dpkg-deb", "--contents", tools).splitlines()]):
+                self.assertTrue(any(name.endswith(guide) for name in names), names)
+
     def test_copyright_is_in_the_form_that_machines_read(self):
         text = (PROJECT / "LICENSE").read_text(encoding="utf-8").partition("Permission")[2].split()
         for deb in self.packages:

@@ -15,6 +15,8 @@ import unittest
 
 from paths import HANG_S, PATHS, FolderTest, main
 
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+
 LOADER = b"/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else b"/lib/ld-linux-aarch64.so.1"
 OWN, OTHER, OTHER_NUMBER = ("x86-64", "AArch64", 183) if os.uname().machine == "x86_64" else ("AArch64", "x86-64", 62)
 
@@ -63,6 +65,35 @@ class CommandLine(CommandTest):
         self.assertEqual(names, ["run", "record", "report", "diff", "gate", "fix", "export", "fleet", "top", "lab",
                                  "options", "journal"])
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
+
+    def test_help_is_a_word_too(self):
+        for command in ((), ("record",), ("journal", "cat")):
+            self.assertEqual(self.tarn("help", *command).stdout, self.tarn(*command, "--help").stdout)
+        self.assertEqual(self.tarn("help", "rnu").stderr, "tarn: there is no subcommand 'rnu'; see tarn --help\n")
+
+    def test_help_names_no_range_and_no_exclusion(self):
+        for command in ("run", "record", "report", "diff", "gate", "fix", "export", "fleet", "top", "lab", "journal"):
+            text = self.tarn(command, "--help").stdout
+            for noise in (" in [", "Excludes:", "Needs:", "REQUIRED"):
+                self.assertNotIn(noise, text, command)
+        self.assertIn("Usage: tarn fix -p BUILD [OPTIONS] [FILE]\n", self.tarn("fix", "--help").stdout)
+
+    def test_documents_that_the_help_names_are_there(self):
+        names = set()
+        for command in ((), ("run",), ("record",), ("report",), ("diff",), ("gate",), ("fix",), ("export",),
+                        ("fleet",), ("lab",)):
+            names |= set(re.findall(r"share/doc/tarn/([\w/-]+\.md)", self.tarn(*command, "--help").stdout))
+        self.assertGreater(len(names), 4)
+        for name in names:
+            self.assertTrue((PROJECT / "docs" / name).exists(), name)
+
+    def test_synopsis_of_the_man_page_has_each_command(self):
+        synopsis = self.tarn("generate", "man").stdout.partition(".SH SYNOPSIS\n")[2].partition(".SH COMMANDS")[0]
+        names = re.findall(r"(?m)^\.B tarn ([a-z ]+)$", synopsis)
+        self.assertEqual(" ".join(names).replace("journal ", "journal."),
+                         "run record record record report diff gate fix export fleet top top lab options "
+                         "journal.cat journal.tail journal.export journal.check journal.append")
+        self.assertIn(".B tarn report\n[OPTIONS] [FILE]\n", synopsis)
 
     def test_help_of_run_lists_every_option(self):
         names = [line.split("`")[1] for line in self.tarn("options", "--markdown").stdout.splitlines()
