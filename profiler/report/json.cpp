@@ -39,7 +39,7 @@ json prediction_json(const analyse::analysis& analysis, const analyse::site_view
                         {"calls_saved", offer.predicted.calls_saved},
                         {"advice", offer.suggestion.text},
                         {"code", offer.suggestion.code},
-                        {"risk", offer.suggestion.risk}});
+                        {"note", offer.suggestion.risk}});
   }
   return {{"now_ns", json_of(view.predicted.now_ns)},
           {"share", json_of(analysis.share(view.predicted.now_ns))},
@@ -72,8 +72,8 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"threads", site.threads},
           {"freed_by_same_thread", site.freed_by_same_thread},
           {"remote_frees", site.remote_frees},
-          {"live_at_end", site.live},
-          {"live_bytes_at_end", site.live_bytes},
+          {"end_blocks", site.live},
+          {"end_bytes", site.live_bytes},
           {"peak_bytes", site.peak_bytes},
           {"peak_blocks", site.peak_blocks},
           {"short_lived", site.short_lived},
@@ -82,10 +82,10 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"moved", site.sums[counter::moved]},
           {"copied_bytes", site.sums[counter::copied]},
           {"from_start_up", site.sums[counter::early_blocks]},
-          {"sizes", histogram(counter::size_buckets, counter::size_bucket_count)},
-          {"lifetimes", histogram(counter::life_buckets, counter::life_bucket_count)},
-          {"times", histogram(counter::time_buckets, counter::time_bucket_count)},
-          {"pairs", pairs},
+          {"size_histogram", histogram(counter::size_buckets, counter::size_bucket_count)},
+          {"lifetime_histogram", histogram(counter::life_buckets, counter::life_bucket_count)},
+          {"time_histogram", histogram(counter::time_buckets, counter::time_bucket_count)},
+          {"thread_pairs", pairs},
           {"stack", stack},
           {"frame_index", view.frame_index},
           {"stacks", site.merged_sites.size() + 1},
@@ -133,7 +133,7 @@ json json_of_verdicts(analyse::analysis& analysis) {
   json verdicts = json::array();
   for (const analyse::verdict& verdict : analyse::verdicts_of(analysis)) {
     verdicts.push_back({{"source", analyse::name(verdict.source)},
-                        {"judgement", analyse::name(verdict.judged)},
+                        {"verdict", analyse::name(verdict.judged)},
                         {"remedies", verdict.remedies},
                         {"saved_ns", json_of(verdict.saved_ns)},
                         {"at_least", verdict.is_at_least},
@@ -165,7 +165,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
     threads.push_back({{"image", thread.image}, {"id", thread.id}, {"name", thread.name}});
   }
   json document = {
-      {"version", 2},
+      {"version", 3},
       {"program",
        {{"arguments", recording.program.arguments},
         {"process", recording.program.process},
@@ -197,7 +197,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
        {{"allocations", heap.allocations},
         {"frees", heap.frees},
         {"bytes", heap.bytes},
-        {"live_at_end", heap.live},
+        {"end_blocks", heap.live},
         {"unknown_frees", heap.unknown},
         {"predicted",
          {{"now_ns", json_of(whole.heap_ns)},

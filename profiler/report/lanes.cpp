@@ -96,7 +96,7 @@ json json_of_lanes(analyse::analysis& analysis, std::size_t top) {
                        {"intervals", std::move(intervals)},
                        {"interval_ns", std::move(interval_ns)}});
     }
-    row["parts"] = std::move(parts);
+    row["activities"] = std::move(parts);
     threads.push_back(std::move(row));
   }
   json others = json_of_sums(sum_from(findings.lanes, rows));

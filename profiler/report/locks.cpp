@@ -138,7 +138,7 @@ json json_of_lock_site(analyse::analysis& analysis, const lock_site& site) {
   }
   return {{"acquisitions", site.sums[format::acquisitions]},
           {"error", site.error},
-          {"contended", site.sums[format::contended]},
+          {"waited_count", site.sums[format::contended]},
           {"refused", site.sums[format::refused]},
           {"waited_ns", site.sums[format::wait_ticks]},
           {"held_ns", site.sums[format::held_ticks]},
@@ -212,7 +212,7 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"threads", group.threads},
                      {"acquisitions", group.sums[format::acquisitions]},
                      {"error", group.error},
-                     {"contended", group.sums[format::contended]},
+                     {"waited_count", group.sums[format::contended]},
                      {"refused", group.sums[format::refused]},
                      {"shared", group.sums[format::reader_acquisitions]},
                      {"waited_ns", group.sums[format::wait_ticks]},

@@ -29,7 +29,7 @@ class Lanes(FolderTest):
         report = json.loads(self.tarn("report", "--json", "--quick", "--top", "100", "rec"))
         lanes = {report["threads"][lane["thread"]]["name"]: lane for lane in report["lanes"]["threads"]}
         for lane in lanes.values():
-            for part in lane["parts"]:
+            for part in lane["activities"]:
                 self.assertEqual(part["ns"], sum(part["interval_ns"]))
                 self.assertEqual(len(part["intervals"]), len(part["interval_ns"]))
         return report, phases, lanes
@@ -37,8 +37,8 @@ class Lanes(FolderTest):
     def window(self, lanes, phases, to_ns, phase):
         """The time of a phase since the program's start: the thread's lane ends soon after its last phase."""
         lane = lanes[phase["thread"]]
-        last = max(interval for part in lane["parts"] for interval in part["intervals"])
-        lived_ns = sum(ns for part in lane["parts"]
+        last = max(interval for part in lane["activities"] for interval in part["intervals"])
+        lived_ns = sum(ns for part in lane["activities"]
                        for interval, ns in zip(part["intervals"], part["interval_ns"]) if interval == last)
         end_ns = (to_ns[last - 1] if last else 0) + lived_ns
         offset = end_ns - max(other["end_ns"] for other in phases if other["thread"] == phase["thread"])
@@ -60,7 +60,7 @@ class Lanes(FolderTest):
                 begin_ns, end_ns = self.window(lanes, phases, to_ns, phase)
                 slack_ns = BOUND_NS + delays_ns
                 inside_ns = outside_ns = 0
-                for part in lanes["worker"]["parts"]:
+                for part in lanes["worker"]["activities"]:
                     if part["state"] not in states:
                         continue
                     if phase["phase"] in FUNCTIONS:
@@ -72,12 +72,13 @@ class Lanes(FolderTest):
                 self.assertAlmostEqual(inside_ns, truth_ns, delta=slack_ns, msg=phase)
                 self.assertLess(outside_ns, slack_ns, phase)
             if sources:
-                held_ns = {part["holder"]: part["ns"] for part in lanes["worker"]["parts"] if part["state"] == "lock"}
+                held_ns = {part["holder"]: part["ns"] for part in lanes["worker"]["activities"]
+                           if part["state"] == "lock"}
                 self.assertGreater(held_ns.get(numbers["holder"], 0), 0.9 * lanes["worker"]["lock_ns"], held_ns)
             # The other thread waits for the spin to end, and then sleeps while the worker waits for its lock.
             lock = next(phase for phase in worker if phase["phase"] == "lock")
             begin_ns, end_ns = self.window(lanes, phases, to_ns, lock)
-            asleep_ns = sum(ns for part in lanes["holder"]["parts"] if part["state"] == "sleep"
+            asleep_ns = sum(ns for part in lanes["holder"]["activities"] if part["state"] == "sleep"
                             for interval, ns in zip(part["intervals"], part["interval_ns"])
                             if to_ns[interval] > begin_ns and (to_ns[interval - 1] if interval else 0) < end_ns)
             self.assertAlmostEqual(asleep_ns, end_ns - begin_ns, delta=slack_ns)
@@ -101,7 +102,7 @@ class Lanes(FolderTest):
                                delta=10)
         part = json.loads(self.tarn("report", "--quick", "--json", "--start", "50%", "rec"))["lanes"]
         self.assertEqual(part["to_ns"], [])
-        self.assertEqual({len(state["intervals"]) for lane in part["threads"] for state in lane["parts"]}, {0})
+        self.assertEqual({len(state["intervals"]) for lane in part["threads"] for state in lane["activities"]}, {0})
 
     def test_a_chain_of_waits_is_named(self):
         for sources in (("--locks", "--cpu"), ("--locks", "--syscalls")):
@@ -143,7 +144,7 @@ class Lanes(FolderTest):
             self.assertEqual("wait_for_lock" in text, not option)
             lanes = json.loads(text)["lanes"]
             self.assertEqual(len(lanes["threads"]), 3)
-            parts = [part for lane in lanes["threads"] for part in lane["parts"]]
+            parts = [part for lane in lanes["threads"] for part in lane["activities"]]
             self.assertTrue([part for part in parts if part["state"] == "lock" and part["stack"] > 0])
 
     def test_a_recording_without_samples_has_none(self):

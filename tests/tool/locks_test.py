@@ -58,25 +58,25 @@ class Locks(Recorded):
 
     def test_of_one_thread(self):
         lock = self.lock("of_one_thread")
-        self.check(lock, acquisitions=ROUNDS, contended=0, waited_ns=0, holds=ROUNDS, threads=1, locks=1,
+        self.check(lock, acquisitions=ROUNDS, waited_count=0, waited_ns=0, holds=ROUNDS, threads=1, locks=1,
                    category="one thread")
         self.assertGreater(lock["held_ns"], 0)
 
     def test_of_several_threads_one_after_the_other(self):
-        self.check(self.lock("by_turns"), acquisitions=2 * ROUNDS, contended=0, threads=2, holds=2 * ROUNDS,
+        self.check(self.lock("by_turns"), acquisitions=2 * ROUNDS, waited_count=0, threads=2, holds=2 * ROUNDS,
                    category="uncontended")
 
     def test_contended_and_by_whom(self):
         lock = self.lock("hold_it")
         self.check(lock, acquisitions=40, threads=2, category="contended", holds=40)
-        self.assertGreater(lock["contended"], 0)
+        self.assertGreater(lock["waited_count"], 0)
         waiter = [site for site in lock["sites"] if self.is_in(site["stack"], "wait_for_it")]
         self.assertEqual(sum(site["acquisitions"] for site in waiter), 20)
         longest = max((wait for site in waiter for wait in site["waits"]), key=lambda wait: wait["waited_ns"])
         self.assertTrue(self.is_in(longest["stack"], "hold_it"))
         self.assertFalse(self.is_in(longest["stack"], "wait_for_it"))
         self.assertEqual(self.report["threads"][longest["holder"]]["id"], self.report["program"]["process"])
-        self.assertEqual(sum(wait["waits"] for site in lock["sites"] for wait in site["waits"]), lock["contended"])
+        self.assertEqual(sum(wait["waits"] for site in lock["sites"] for wait in site["waits"]), lock["waited_count"])
         self.assertLessEqual(longest["waited_ns"], lock["waited_ns"])
         self.assertIn("held", lock["remedy"])
         text = self.run_program(PATHS.tarn, "report", "--top", "3", "rec", code=0).stdout
@@ -115,13 +115,13 @@ class Locks(Recorded):
 
     def test_readers_and_writers(self):
         self.check(self.lock("readers_and_writers", "reader-writer lock"), acquisitions=3 * ROUNDS,
-                   shared=2 * ROUNDS, refused=ROUNDS, contended=0, read_mostly=None)
+                   shared=2 * ROUNDS, refused=ROUNDS, waited_count=0, read_mostly=None)
 
     def test_a_spin_lock_is_recorded_with_its_refusals(self):
-        self.check(self.lock("spins", "spin lock"), acquisitions=ROUNDS, refused=ROUNDS, contended=0, holds=ROUNDS)
+        self.check(self.lock("spins", "spin lock"), acquisitions=ROUNDS, refused=ROUNDS, waited_count=0, holds=ROUNDS)
 
     def test_a_mutex_of_c11_is_recorded(self):
-        self.check(self.lock("c11"), acquisitions=ROUNDS, refused=2 * ROUNDS, contended=0, holds=ROUNDS)
+        self.check(self.lock("c11"), acquisitions=ROUNDS, refused=2 * ROUNDS, waited_count=0, holds=ROUNDS)
 
     def test_a_lock_that_is_made_again_at_one_place_is_one(self):
         self.check(self.lock("short_lived"), acquisitions=ROUNDS, locks=1)
@@ -163,7 +163,7 @@ class Samples(Recorded):
             for lock in self.locks(function):
                 with self.subTest(function=function):
                     self.assert_estimated(lock, self.ROUNDS)
-                    self.assertEqual(lock["contended"], 0)
+                    self.assertEqual(lock["waited_count"], 0)
                     self.assertEqual(lock["holds"], lock["acquisitions"], "each is held with its weight")
         self.assertEqual(len(self.locks("held_around")), 2)
         self.assert_estimated(self.lock("tries_in_vain"), self.ROUNDS, "refused")
@@ -180,13 +180,14 @@ class Samples(Recorded):
 
     def test_who_waits_is_counted_with_the_holder(self):
         lock = self.lock("hold_it")
-        self.assertGreater(lock["contended"], 0)
+        self.assertGreater(lock["waited_count"], 0)
         waiter = [site for site in lock["sites"] if self.is_in(site["stack"], "wait_for_it")]
         longest = max((wait for site in waiter for wait in site["waits"]), key=lambda wait: wait["waited_ns"])
         self.assertTrue(self.is_in(longest["stack"], "hold_it"), longest)
         self.assertFalse(self.is_in(longest["stack"], "wait_for_it"))
         self.assertEqual(self.report["threads"][longest["holder"]]["id"], self.report["program"]["process"])
-        self.assertLessEqual(sum(wait["waits"] for site in lock["sites"] for wait in site["waits"]), lock["contended"])
+        self.assertLessEqual(sum(wait["waits"] for site in lock["sites"] for wait in site["waits"]),
+                             lock["waited_count"])
         self.assertLessEqual(longest["waited_ns"], lock["waited_ns"])
         # The holder's acquisitions are counted where somebody has waited for them.
         holder = [site["acquisitions"] for site in lock["sites"] if self.is_in(site["stack"], "hold_it")]
@@ -289,7 +290,7 @@ class Convoy(Recorded):
     def test_the_slow_holder_is_named(self):
         lock = self.lock("holds_slowly")
         (quick,) = [site for site in lock["sites"] if self.is_in(site["stack"], "holds_quickly")]
-        self.assertEqual(quick["contended"], 4)
+        self.assertEqual(quick["waited_count"], 4)
         by_slow = [wait for wait in quick["waits"] if self.is_in(wait["stack"], "holds_slowly")]
         self.assertEqual(sum(wait["waits"] for wait in by_slow), 4)
         self.assertGreater(sum(wait["waited_ns"] for wait in by_slow), 0.95 * quick["waited_ns"])

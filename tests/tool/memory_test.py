@@ -149,7 +149,7 @@ class Memory(FolderTest):
                 self.assertLessEqual(memory[f"{moment}_bytes"], heap["bytes"], run)
                 self.assertLessEqual(memory[f"{moment}_range"][1], heap["bytes"], run)
                 self.assertLess(*memory[f"{moment}_range"], f"an estimate has a range, {run}")
-            self.assertLessEqual(memory["end_blocks"], heap["live_at_end"], run)
+            self.assertLessEqual(memory["end_blocks"], heap["end_blocks"], run)
             self.assertLessEqual(sum(site["allocations"] for site in report["sites"]), heap["allocations"], run)
             for site in memory["sites"]:
                 self.assertLessEqual(site["peak_bytes"], memory["peak_bytes"], run)

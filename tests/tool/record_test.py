@@ -89,8 +89,8 @@ class Record(FolderTest):
         self.assertEqual((temporaries["category"], temporaries["allocations"], temporaries["bytes"]),
                          ("same-thread", ROUNDS, 100 * ROUNDS))
         self.assertEqual((temporaries["freed_by_same_thread"], temporaries["remote_frees"]), (ROUNDS, 0))
-        self.assertEqual((temporaries["short_lived"], temporaries["lifetimes"][0]), (ROUNDS, ROUNDS))
-        self.assertEqual([index for index, count in enumerate(temporaries["sizes"]) if count], [3])
+        self.assertEqual((temporaries["short_lived"], temporaries["lifetime_histogram"][0]), (ROUNDS, ROUNDS))
+        self.assertEqual([index for index, count in enumerate(temporaries["size_histogram"]) if count], [3])
         self.assertIn("use it again", temporaries["remedy"])
         names = [remedy["name"] for remedy in temporaries["predicted"]["remedies"]]
         self.assertEqual(names[:2], ["hoist", "recycle"])
@@ -102,14 +102,14 @@ class Record(FolderTest):
         produced = self.site(report, "produce")
         self.assertEqual((produced["category"], produced["allocations"], produced["remote_frees"]),
                          ("cross-thread", ROUNDS, ROUNDS))
-        self.assertEqual([pair["blocks"] for pair in produced["pairs"]], [ROUNDS])
-        self.assertNotEqual(produced["pairs"][0]["allocates"], produced["pairs"][0]["frees"])
+        self.assertEqual([pair["blocks"] for pair in produced["thread_pairs"]], [ROUNDS])
+        self.assertNotEqual(produced["thread_pairs"][0]["allocates"], produced["thread_pairs"][0]["frees"])
         self.assertIn("shared_pool", produced["remedy"])
 
         table = self.site(report, "build_table")
-        self.assertEqual((table["category"], table["allocations"], table["live_at_end"]), ("start-up", 64, 64))
+        self.assertEqual((table["category"], table["allocations"], table["end_blocks"]), ("start-up", 64, 64))
         kept_site = self.site(report, "keep")
-        self.assertEqual((kept_site["category"], kept_site["allocations"], kept_site["live_at_end"]),
+        self.assertEqual((kept_site["category"], kept_site["allocations"], kept_site["end_blocks"]),
                          ("kept", ROUNDS, ROUNDS))
         grown = self.site(report, "grow")
         self.assertEqual((grown["allocations"], grown["reallocs"]), (9 * ROUNDS, 8 * ROUNDS))
@@ -145,7 +145,7 @@ class Record(FolderTest):
                 sampled = self.report()
                 self.assertEqual(sampled["recorder"]["mode"], "sampled")
                 if not library:  # what the drop-in or its loading adds differs
-                    for count in ("allocations", "frees", "bytes", "live_at_end"):
+                    for count in ("allocations", "frees", "bytes", "end_blocks"):
                         self.assertEqual(sampled["heap"][count], exact["heap"][count], count)
                 for function in ("make_temporaries", "produce", "keep", "grow"):
                     estimate = sum(site["allocations"] for site in sampled["sites"] if site["stack"] and
@@ -160,7 +160,7 @@ class Record(FolderTest):
                 self.assertEqual(self.site(sampled, "make_temporaries")["category"], "same-thread")
                 produced = self.site(sampled, "produce")
                 self.assertEqual((produced["category"], produced["freed_by_same_thread"]), ("cross-thread", 0))
-                self.assertEqual(sum(produced["times"]), produced["remote_frees"])
+                self.assertEqual(sum(produced["time_histogram"]), produced["remote_frees"])
 
     def test_parts_are_repeated_for_what_remedies_save(self):
         by_prices = "how much else is in the caches"

@@ -199,7 +199,7 @@ class Report(ReportTest):
             self.assertEqual(verdict_in(self.report(*mostly_heap, *choice)), total_line)
         report = self.json(*mostly_heap)
         (verdict,), remedies = report["verdicts"], report["heap"]["predicted"]["first_remedies"]
-        self.assertEqual((verdict["source"], verdict["judgement"]), ("heap", "worth doing"))
+        self.assertEqual((verdict["source"], verdict["verdict"]), ("heap", "worth doing"))
         self.assertEqual((verdict["remedies"], verdict["saved_ns"]), (remedies["sites"], remedies["saved_ns"]))
         self.assertIn(f"first remedy of {remedies['sites']} site", total_line)
         self.assertEqual("Worth doing: heap. " + verdict["text"], re.sub(r"\n +", " ", total_line))
@@ -228,10 +228,10 @@ class Report(ReportTest):
         self.assertNotIn(" 0 to ", report)
 
     def test_a_remedy_names_what_to_mind(self):
-        risks = [remedy["risk"] for site in self.json()["sites"][:5] for remedy in site["predicted"]["remedies"][:3]
-                 if remedy["risk"]]
-        self.assertTrue(risks)
-        self.assertIn(f"note: {risks[0][:60]}", self.report("--cpu-seconds", "0.001", "--alternatives"))
+        notes = [remedy["note"] for site in self.json()["sites"][:5] for remedy in site["predicted"]["remedies"][:3]
+                 if remedy["note"]]
+        self.assertTrue(notes)
+        self.assertIn(f"note: {notes[0][:60]}", self.report("--cpu-seconds", "0.001", "--alternatives"))
 
     def test_a_site_has_one_remedy_and_the_others_on_request(self):
         def remedies(*options):

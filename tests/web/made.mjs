@@ -58,13 +58,13 @@ export function add_site(data, frames, {category = 'same-thread', cost = 1e6, bl
   const bucket = (filled, count) => Array.from({length: count}, (_, index) => (index === filled ? blocks : 0));
   data.sites.push({
     category, allocations: blocks, bytes: blocks * 100, threads: 1, freed_by_same_thread: blocks - handed,
-    remote_frees: handed, sizes: bucket(3, 16), lifetimes: bucket(1, 12), times: bucket(1, 12),
-    by_thread: [[1, blocks]], pairs: handed ? [{allocates: 1, frees: 2, blocks: handed}] : [],
+    remote_frees: handed, size_histogram: bucket(3, 16), lifetime_histogram: bucket(1, 12), time_histogram: bucket(1, 12),
+    by_thread: [[1, blocks]], thread_pairs: handed ? [{allocates: 1, frees: 2, blocks: handed}] : [],
     stack: stack(data, frames), source_line: 'auto made = new thing;', type: 'thing',
     predicted: {
       now_ns: [cost * 0.8, cost * 1.2], share: [0.01, 0.02],
       remedies: remedy ? [{name: 'pooled', saved_ns: [cost * 0.4, cost * 0.9], saved_share: no_time,
-                           advice: `take ${frames[0][0]} from a pool`, code: 'struct thing : tarn::pooled<thing>', risk: 'none'}] : [],
+                           advice: `take ${frames[0][0]} from a pool`, code: 'struct thing : tarn::pooled<thing>', note: 'none'}] : [],
     },
   });
   data.heap.allocations = (data.heap.allocations ?? 0) + blocks;
@@ -82,22 +82,22 @@ export function example() {
   const mebibyte = 2 ** 20;
   data.sites.forEach((site, index) => {
     Object.assign(site, {peak_bytes: (index + 1) * mebibyte, peak_blocks: 10, trend: index === 6 ? 'grows' : 'steady', bytes_per_second: index === 6 ? 3 * mebibyte : 0});
-    if (index % 3 === 0) Object.assign(site, {live_at_end: 5, live_bytes_at_end: (24 - index) * mebibyte});
+    if (index % 3 === 0) Object.assign(site, {end_blocks: 5, end_bytes: (24 - index) * mebibyte});
   });
   data.memory = {peak_bytes: 300 * mebibyte, peak_blocks: 240, peak_ns: 4e8, end_bytes: 108 * mebibyte, end_blocks: 40, resident_bytes: 400 * mebibyte};
   data.tick_ns = 0.5;
   data.verdicts = [
-    {source: 'heap', judgement: 'worth doing', remedies: 12, text: 'Taking the first remedy of 12 sites saves about 25 % of CPU (17–33 %).'},
-    {source: 'locks', judgement: 'little to gain', remedies: 1, text: '2 threads together waited 12 ms for them in a run of 1.0 s.'},
+    {source: 'heap', verdict: 'worth doing', remedies: 12, text: 'Taking the first remedy of 12 sites saves about 25 % of CPU (17–33 %).'},
+    {source: 'locks', verdict: 'little to gain', remedies: 1, text: '2 threads together waited 12 ms for them in a run of 1.0 s.'},
   ];
   data.crossings = [[1, 1, 100000], [1, 2, 3000], [2, 2, 50000]];
   const holder = stack(data, [['hold(lock&)', '/home/me/src/hold.cpp', 7], ['main', '/home/me/main.cpp', 6]]);
   const waiter = stack(data, [['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
   const inside = stack(data, [['std::mutex::lock()', '/usr/include/c++/mutex', 9], ['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
   data.locks = [
-    {type: 'mutex', category: 'contended', locks: 1, threads: 2, acquisitions: 9000, error: 0.031, contended: 700, waited_ns: 1.2e7, longest_wait_ns: 1e6,
+    {type: 'mutex', category: 'contended', locks: 1, threads: 2, acquisitions: 9000, error: 0.031, waited_count: 700, waited_ns: 1.2e7, longest_wait_ns: 1e6,
      holds: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it', calls_inside: [{name: 'fdatasync', count: 9000, nanoseconds: 4e8, stack: waiter}], weights: [[waiter, 8000, 1e7, 1], [holder, 1000, 2e6, 2]],
-     sites: [{acquisitions: 9000, contended: 700, waited_ns: 1.2e7, stack: waiter, waits: [{holder: 2, waits: 700, waited_ns: 1.2e7, stack: holder}]}]},
+     sites: [{acquisitions: 9000, waited_count: 700, waited_ns: 1.2e7, stack: waiter, waits: [{holder: 2, waits: 700, waited_ns: 1.2e7, stack: holder}]}]},
     {type: 'condition variable', category: 'condition', locks: 1, threads: 2, acquisitions: 10, waited_ns: 9e9, stack: holder, weights: [[holder, 10, 9e9, 1]], sites: [{acquisitions: 10, waited_ns: 9e9, stack: holder}]},
   ];
   const lock = (number) => ({type: 'mutex', address: 4096 * number, stack: holder});
@@ -107,7 +107,7 @@ export function example() {
     chains: [{waited_ns: 7e6, links: [{lock: lock(1), thread: 0, waits: 2, waited_ns: 9e6, waits_at: {stack: waiter}, holder: 1, held_from: {stack: holder}},
                                       {lock: lock(2), thread: 1, waits: 3, waited_ns: 7e6, waits_at: {stack: holder}, holder: 2, held_from: {stack: waiter}}]}],
   };
-  data.totals = {acquisitions: 9000, contended: 700, waited_ns: 1.2e7, calls: 42010, calls_ns: 8e8};
+  data.totals = {acquisitions: 9000, waited_count: 700, waited_ns: 1.2e7, calls: 42010, calls_ns: 8e8};
   data.syscalls = [
     {name: 'write', category: 'small', count: 42000, bytes: 420000, bytes_asked: 420000, nanoseconds: 4e6, threads: 1, stack: waiter, weights: [[waiter, 42000, 4e6, 1]], remedy: 'a buffer', in_a_row: 41000},
     {name: 'epoll_wait', category: 'waits', count: 10, nanoseconds: 7e8, threads: 1, stack: holder, weights: [[holder, 10, 7e8, 2]]},
@@ -128,9 +128,9 @@ function lanes_of(waiter, holder) {
   return {
     to_ns: Array.from({length: 10}, (_, index) => (index + 1) * 1e8),
     threads: [
-      {thread: 1, running_ns: 4e8, lock_ns: 5e8, kernel_ns: 1e8, parts: [part('running', [0, 1, 2, 3]), part('lock', [4, 5, 6, 7, 8], {holder: 2, stack: waiter}), part('kernel', [9], {call: 'read', stack: holder})]},
-      {thread: 2, runnable_ns: 5e8, sleep_ns: 5e8, parts: [part('runnable', [0, 1, 2, 3, 4]), part('sleep', [5, 6, 7, 8, 9], {call: 'clock_nanosleep', stack: holder})]},
-      {idle_ns: 1e9, parts: [part('idle', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], {call: 'epoll_wait', stack: holder})]},
+      {thread: 1, running_ns: 4e8, lock_ns: 5e8, kernel_ns: 1e8, activities: [part('running', [0, 1, 2, 3]), part('lock', [4, 5, 6, 7, 8], {holder: 2, stack: waiter}), part('kernel', [9], {call: 'read', stack: holder})]},
+      {thread: 2, runnable_ns: 5e8, sleep_ns: 5e8, activities: [part('runnable', [0, 1, 2, 3, 4]), part('sleep', [5, 6, 7, 8, 9], {call: 'clock_nanosleep', stack: holder})]},
+      {idle_ns: 1e9, activities: [part('idle', [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], {call: 'epoll_wait', stack: holder})]},
     ],
     others: {threads: 7, running_ns: 2e6},
   };
@@ -154,10 +154,10 @@ export function course_of(data, count) {
   const sites = (data.sites ?? []).flatMap((site, index) => [
     {key: {site: index, node: site.stack, owner: 1, actor: 1}, intervals: half(index % 2), values: {blocks: site.allocations, bytes: site.bytes, frees: site.category === 'kept' ? 0 : site.freed_by_same_thread,
                                                                                                             freed_bytes: site.category === 'kept' ? 0 : 100 * site.freed_by_same_thread}},
-    ...(site.pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, intervals: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks, freed_bytes: 100 * pair.blocks}})),
+    ...(site.thread_pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, intervals: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks, freed_bytes: 100 * pair.blocks}})),
   ]);
   const locks = (data.locks ?? []).flatMap((lock, index) => (lock.weights ?? []).map(([node, taken, waited_ns, thread], which) => (
-    {key: {lock: index, site: 0, node, thread}, intervals: half(which), values: {taken, contended: taken / 10, waited_ns, holds: taken, held_ns: taken, refused: 0}})));
+    {key: {lock: index, site: 0, node, thread}, intervals: half(which), values: {taken, waited_count: taken / 10, waited_ns, holds: taken, held_ns: taken, refused: 0}})));
   const waits = (data.locks ?? []).flatMap((lock, index) => (lock.sites?.[0].waits ?? []).map(({waits: count, waited_ns}, wait) => (
     {key: {lock: index, site: 0, wait}, intervals: half(0), values: {waits: count, waited_ns}})));
   const calls = (data.syscalls ?? []).flatMap((call, index) => (call.weights ?? []).map(([node, count, ns, thread]) => (
@@ -165,7 +165,7 @@ export function course_of(data, count) {
   return {
     to_ns: indexes.map((index) => (index + 1) * 1e8), resident_bytes: indexes.map((index) => (index + 1) << 20), cpu_us: indexes.map(() => 50_000),
     heap: table(['site', 'node', 'owner', 'actor', 'blocks', 'bytes', 'frees', 'freed_bytes'], sites),
-    locks: table(['lock', 'site', 'node', 'thread', 'taken', 'contended', 'waited_ns', 'holds', 'held_ns', 'refused'], locks),
+    locks: table(['lock', 'site', 'node', 'thread', 'taken', 'waited_count', 'waited_ns', 'holds', 'held_ns', 'refused'], locks),
     waits: table(['lock', 'site', 'wait', 'waits', 'waited_ns'], waits),
     calls: table(['call', 'node', 'thread', 'count', 'errors', 'asked', 'given', 'ns', 'same_arguments', 'in_a_row'], calls),
   };

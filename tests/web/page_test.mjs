@@ -100,7 +100,7 @@ const tests = {
     const data = empty();
     const frames = [['serve()', '/home/me/src/serve.cpp', 10], ['main', '/home/me/main.cpp', 5]];
     for (const category of ['same-thread', 'cross-thread', 'same-thread']) add_site(data, frames, {category});
-    data.sites[2].sizes = data.sites[2].sizes.map((_, index) => (index === 5 ? 7 : 0));
+    data.sites[2].size_histogram = data.sites[2].size_histogram.map((_, index) => (index === 5 ? 7 : 0));
     data.sites.forEach((site) => { site.frame_index = 0; });
     const page = await open(`${write_page(template, data, `${folder}/equal.html`)}#tab=sites`);
     assert.deepEqual((await rows(page)).sort(), ['serve serve.cpp:10, cross-thread', 'serve serve.cpp:10, same-thread, up to 128 bytes', 'serve serve.cpp:10, same-thread, up to 512 bytes']);
@@ -231,7 +231,7 @@ const tests = {
     const data = example(), mebibyte = 2 ** 20;
     data.recorder.mode = 'sampled';
     data.memory = {peak_bytes: 10 * mebibyte, peak_range: [2 * mebibyte, 30 * mebibyte], end_bytes: 0, end_range: [0, 3 * mebibyte]};
-    Object.assign(data.sites[0], {peak_bytes: 20 * mebibyte, peak_range: [mebibyte, 30 * mebibyte], live_bytes_at_end: 0, end_range: [0, mebibyte]});
+    Object.assign(data.sites[0], {peak_bytes: 20 * mebibyte, peak_range: [mebibyte, 30 * mebibyte], end_bytes: 0, end_range: [0, mebibyte]});
     const page = await open(write_page(template, data, `${folder}/sampled.html`));
     const cards = await page.innerText('.cards');
     for (const phrase of ['about 10 MiB', '2.0 MiB–30 MiB', 'Never freed: 0 bytes (0–3.0 MiB)']) assert.ok(cards.includes(phrase), `${phrase} is not in: ${cards}`);

@@ -176,9 +176,9 @@ export class Course {
           drop_in_saves_ns: times(predicted.drop_in_saves_ns, costs),
         },
       },
-      memory: {end_bytes: sum(sites, (site) => Math.max(0, site.live_bytes_at_end ?? 0)), end_blocks: sum(sites, (site) => Math.max(0, site.live_at_end ?? 0))},
+      memory: {end_bytes: sum(sites, (site) => Math.max(0, site.end_bytes ?? 0)), end_blocks: sum(sites, (site) => Math.max(0, site.end_blocks ?? 0))},
       totals: {
-        acquisitions: sum(taken, (lock) => lock.acquisitions), contended: sum(taken, (lock) => lock.contended), waited_ns: sum(taken, (lock) => lock.waited_ns),
+        acquisitions: sum(taken, (lock) => lock.acquisitions), waited_count: sum(taken, (lock) => lock.waited_count), waited_ns: sum(taken, (lock) => lock.waited_ns),
         calls: sum(syscalls, (call) => call.count), calls_ns: sum(syscalls, (call) => call.nanoseconds),
       },
     };
@@ -202,14 +202,14 @@ export class Course {
       if (all_blocks[cell] + all_frees[cell] === 0) continue;
       const [owner, actor] = [owner_of[cell], actor_of[cell]];
       const site = (parts[site_of[cell]] ??= {
-        ...whole[site_of[cell]], allocations: 0, bytes: 0, freed_by_same_thread: 0, remote_frees: 0, live_at_end: 0, live_bytes_at_end: 0,
+        ...whole[site_of[cell]], allocations: 0, bytes: 0, freed_by_same_thread: 0, remote_frees: 0, end_blocks: 0, end_bytes: 0,
         peak_bytes: 0, peak_blocks: 0,
-        weights: [], by_thread: [], pairs: [], threads: 0,
+        weights: [], by_thread: [], thread_pairs: [], threads: 0,
       });
       site.allocations! += blocks[cell];
       site.bytes! += bytes[cell];
-      site.live_at_end! += all_blocks[cell] - all_frees[cell];
-      site.live_bytes_at_end! += all_bytes[cell] - freed_bytes[cell];
+      site.end_blocks! += all_blocks[cell] - all_frees[cell];
+      site.end_bytes! += all_bytes[cell] - freed_bytes[cell];
       add(site.weights!, node_of[cell], [blocks[cell], bytes[cell], 0, all_bytes[cell] - freed_bytes[cell]]);
       if (blocks[cell]) add(site.by_thread!, owner, [blocks[cell]]);
       if (!frees[cell]) continue;
@@ -217,9 +217,9 @@ export class Course {
         site.freed_by_same_thread! += frees[cell];
       } else {
         site.remote_frees! += frees[cell];
-        const pair = site.pairs!.find((pair) => pair.allocates === owner && pair.frees === actor);
+        const pair = site.thread_pairs!.find((pair) => pair.allocates === owner && pair.frees === actor);
         if (pair) pair.blocks! += frees[cell];
-        else site.pairs!.push({allocates: owner, frees: actor, blocks: frees[cell]});
+        else site.thread_pairs!.push({allocates: owner, frees: actor, blocks: frees[cell]});
       }
       const key = `${owner} ${actor}`;
       const crossing = crossings.get(key);
@@ -244,13 +244,13 @@ export class Course {
   }
 
   private locks_in(first: number, end: number): Lock[] {
-    const names = ['taken', 'contended', 'waited_ns', 'holds', 'held_ns', 'refused'];
+    const names = ['taken', 'waited_count', 'waited_ns', 'holds', 'held_ns', 'refused'];
     const [lock_of, site_of, node_of, thread_of] = ['lock', 'site', 'node', 'thread'].map((key) => this.locks.key(key));
-    const [taken, contended, waited, holds, held_ns, refused] = names.map((name) => this.locks.sums(name, first, end));
+    const [taken, waited_counts, waited, holds, held_ns, refused] = names.map((name) => this.locks.sums(name, first, end));
     const threads = new Map<number, Set<number>>();
     const locks: Lock[] = (this.data.locks ?? []).map((lock) => ({
-      ...lock, acquisitions: 0, contended: 0, waited_ns: 0, holds: 0, held_ns: 0, refused: 0, threads: 0, weights: [],
-      sites: lock.sites?.map((site) => ({...site, acquisitions: 0, contended: 0, waited_ns: 0, held_ns: 0, refused: 0,
+      ...lock, acquisitions: 0, waited_count: 0, waited_ns: 0, holds: 0, held_ns: 0, refused: 0, threads: 0, weights: [],
+      sites: lock.sites?.map((site) => ({...site, acquisitions: 0, waited_count: 0, waited_ns: 0, held_ns: 0, refused: 0,
                                          waits: site.waits?.map((wait) => ({...wait, waits: 0, waited_ns: 0}))})),
     }));
     for (let cell = 0; cell < this.locks.count; ++cell) {
@@ -259,7 +259,7 @@ export class Course {
       for (const target of [lock, lock.sites?.[site_of[cell]]]) {
         if (!target) continue;
         target.acquisitions! += taken[cell];
-        target.contended! += contended[cell];
+        target.waited_count! += waited_counts[cell];
         target.waited_ns! += waited[cell];
         target.held_ns! += held_ns[cell];
         target.refused! += refused[cell];
@@ -315,7 +315,7 @@ export class Course {
 
 // Returns whether nothing of it happened in the part.
 const idle = (site: Site): Site => ({
-  ...site, allocations: 0, bytes: 0, freed_by_same_thread: 0, remote_frees: 0, live_at_end: 0, live_bytes_at_end: 0, peak_bytes: 0, peak_blocks: 0, weights: [], by_thread: [], pairs: [], threads: 0,
+  ...site, allocations: 0, bytes: 0, freed_by_same_thread: 0, remote_frees: 0, end_blocks: 0, end_bytes: 0, peak_bytes: 0, peak_blocks: 0, weights: [], by_thread: [], thread_pairs: [], threads: 0,
 });
 
 export const is_purpose = (line: Line) => on_purpose.has(line.category);

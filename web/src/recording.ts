@@ -10,7 +10,7 @@ export interface Remedy {
   calls_saved?: number;
   advice?: string;
   code?: string;
-  risk?: string;
+  note?: string;
 }
 
 export interface Site {
@@ -21,22 +21,22 @@ export interface Site {
   threads?: number;
   freed_by_same_thread?: number;
   remote_frees?: number;
-  live_at_end?: number;
+  end_blocks?: number;
   peak_bytes?: number;  // in use when the process had the most bytes in use
   peak_range?: Range;   // of a sampled recording: holds the true bytes
   end_range?: Range;
   peak_blocks?: number;
-  live_bytes_at_end?: number;
+  end_bytes?: number;
   trend?: 'unknown' | 'steady' | 'fills' | 'grows';
   bytes_per_second?: number;  // in the last third of the run
   short_lived?: number;
   reallocs?: number;
   moved?: number;
   copied_bytes?: number;
-  sizes: number[];
-  lifetimes: number[];
-  times: number[];
-  pairs?: {allocates?: number; frees?: number; blocks?: number}[];
+  size_histogram: number[];
+  lifetime_histogram: number[];
+  time_histogram: number[];
+  thread_pairs?: {allocates?: number; frees?: number; blocks?: number}[];
   by_thread?: [number, number][];
   weights?: Site_weight[];
   stack?: number;
@@ -57,7 +57,7 @@ export type Stack_weight = [number, number, number, number];
 export interface LockSite {
   acquisitions?: number;
   error?: number;  // of the acquisitions, relative; 0 if all were counted
-  contended?: number;
+  waited_count?: number;
   refused?: number;
   waited_ns?: number;
   held_ns?: number;
@@ -168,7 +168,7 @@ interface Lane_sums {
 }
 export interface Lane extends Lane_sums {
   thread?: number;
-  parts?: Lane_part[];
+  activities?: Lane_part[];
 }
 export interface Lanes {
   to_ns?: number[];  // ends of the intervals
@@ -183,7 +183,7 @@ export interface Held_work {
   ns?: number;
   stack?: number;
 }
-interface Wait_for_link {
+export interface Wait_for_link {
   lock?: string;
   threads?: number[];
   holders?: number[];
@@ -292,7 +292,7 @@ export interface Fleet {
 // What is worth doing in one source, with the sentence of the text.
 export interface Verdict {
   source: string;
-  judgement: string;
+  verdict: string;
   text: string;
 }
 
@@ -301,7 +301,7 @@ export interface Data {
   redacted?: boolean;
   damage?: string;
   verdicts?: Verdict[];  // the largest gain first
-  tick_ns?: number;      // the length of a tick of the recorder's clock, for `times` of a site
+  tick_ns?: number;      // the length of a tick of the recorder's clock, for `time_histogram` of a site
   program: {arguments?: string[]; process?: number; machine?: string; images?: number};
   end?: {by_signal?: boolean; running?: boolean; status?: number; wall_us?: number; user_us?: number; system_us?: number};
   recorder: {mode?: string; own_heap?: {module?: string; functions: string[]} | null; sources?: string[]; dropped?: number; replaced?: string; unrecorded_heaps?: string; overhead: {cpu_ns: Range; text?: string; program_cpu_ns: Range}};
@@ -309,7 +309,7 @@ export interface Data {
     allocations?: number;
     frees?: number;
     bytes?: number;
-    live_at_end?: number;
+    end_blocks?: number;
     predicted: {now_ns: Range; share: Range; drop_in_saves_ns: Range};
   };
   memory?: {
@@ -322,7 +322,7 @@ export interface Data {
   wait_for?: Wait_for[];
   cost_model?: {machine?: string; library?: string; date?: string};
   threads?: {image?: number; id?: number; name?: string; role?: string}[];
-  totals?: {acquisitions?: number; acquisitions_error?: number; contended?: number; waited_ns?: number; calls?: number; calls_ns?: number};
+  totals?: {acquisitions?: number; acquisitions_error?: number; waited_count?: number; waited_ns?: number; calls?: number; calls_ns?: number};
   crossings?: [number, number, number][];
   sites?: Site[];
   locks?: Lock[];

@@ -51,7 +51,7 @@ export interface Filter {
 }
 
 export const stacks_of = (site: Site): Site_weight[] =>
-  site.weights ?? [[site.stack ?? 0, site.allocations ?? 0, site.bytes ?? 0, site.peak_bytes ?? 0, site.live_bytes_at_end ?? 0]];
+  site.weights ?? [[site.stack ?? 0, site.allocations ?? 0, site.bytes ?? 0, site.peak_bytes ?? 0, site.end_bytes ?? 0]];
 
 export function weights(data: Data, filter: Filter): Weight[] {
   const {metric} = filter;

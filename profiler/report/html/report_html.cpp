@@ -77,7 +77,7 @@ void write_html(analyse::analysis& analysis, const report_request& request) {
   document["redacted"] = request.hides_names;
   document["totals"] = {{"acquisitions", locks.acquisitions},
                         {"acquisitions_error", locks.error},
-                        {"contended", locks.contended},
+                        {"waited_count", locks.contended},
                         {"waited_ns", locks.wait_nanoseconds},
                         {"calls", calls.calls},
                         {"calls_ns", calls.nanoseconds}};

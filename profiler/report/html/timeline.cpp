@@ -85,7 +85,7 @@ json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
     const auto [lock, index] = index_of(key.lock, key.site);
     locks_taken.add({{"lock", lock}, {"site", index}, {"node", stacks.node(key.site)}, {"thread", key.thread}},
                     in_nanoseconds(recording, points, {2, 4}),
-                    std::array{"taken", "contended", "waited_ns", "holds", "held_ns", "refused"});
+                    std::array{"taken", "waited_count", "waited_ns", "holds", "held_ns", "refused"});
   }
   for (const auto& [key, points] : history.waits) {
     const auto [lock, index] = index_of(key.lock, key.site);

@@ -52,7 +52,7 @@ function span_of(data: Lanes_data, view: View): Span | null {
 // Returns the time of each state in each interval.
 function times_of(lane: Lane, intervals: number): Float64Array[] {
   const times = states.map(() => new Float64Array(intervals));
-  for (const part of lane.parts ?? []) {
+  for (const part of lane.activities ?? []) {
     const of_state = times[states.indexOf(part.state as State_name)];
     part.intervals?.forEach((interval, index) => { of_state[interval] += part.interval_ns![index]; });
   }
@@ -92,7 +92,7 @@ function part_text(part: Lane_part, view: View): string {
 }
 
 function Lane_details({lane, span, view}: {lane: Lane; span: Span | null; view: View}): JSX.Element {
-  const parts = (lane.parts ?? []).map((part) => ({part, ns: shown_ns(part, span)})).filter(({ns}) => ns > 0).sort((a, b) => b.ns - a.ns);
+  const parts = (lane.activities ?? []).map((part) => ({part, ns: shown_ns(part, span)})).filter(({ns}) => ns > 0).sort((a, b) => b.ns - a.ns);
   const whole = parts.reduce((sum, {ns}) => sum + ns, 0);
   return (
     <div class="lane-details">
@@ -136,7 +136,7 @@ export function Lanes({view}: {view: View}): JSX.Element | null {
     const ns = span.begin + ((event.clientX - box.left) / Math.max(1, box.width)) * (span.end - span.begin);
     const interval = Math.max(0, span.ends.findIndex((end) => end > ns));
     const length = Math.max(1, span.ends[interval] - span.starts[interval]);
-    const part_texts = (lane.parts ?? [])
+    const part_texts = (lane.activities ?? [])
       .map((part) => ({part, ns: part.interval_ns?.[part.intervals!.indexOf(interval)] ?? 0}))
       .filter((time) => time.ns > 0.005 * length).sort((a, b) => b.ns - a.ns).slice(0, 3)
       .map(({part, ns: of_part}) => `${format_number(Math.min(100, (100 * of_part) / length))} % ${part_text(part, view)}`);

@@ -25,7 +25,7 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
     <>
       <h2>{plural(lock.locks ?? 1, lock.type)}, {lock.category}</h2>
       <p>
-        Taken {grouped(lock.acquisitions)}{format_error(lock.error)} {lock.acquisitions === 1 ? 'time' : 'times'} by {plural(lock.threads ?? 0, 'thread')}; {grouped((lock.contended ?? 0) + (lock.still_waiting?.length ?? 0))} waited {format_duration(lock.waited_ns)} together,{' '}
+        Taken {grouped(lock.acquisitions)}{format_error(lock.error)} {lock.acquisitions === 1 ? 'time' : 'times'} by {plural(lock.threads ?? 0, 'thread')}; {grouped((lock.waited_count ?? 0) + (lock.still_waiting?.length ?? 0))} waited {format_duration(lock.waited_ns)} together,{' '}
         {format_duration(lock.longest_wait_ns)} at most. Held {format_duration(mean)} each, {format_duration(lock.longest_held_ns)} at most.
         {lock.refused ? ` ${grouped(lock.refused)} tries gave up.` : ''}
         {lock.still_held ? ' It was still held at the end.' : ''}
@@ -98,7 +98,7 @@ export function Locks({view}: {view: View}): JSX.Element {
     {name: 'type', label: 'Type', is_text: true, is_minor: true, value: ({lock}) => lock.type, cell: ({lock}) => lock.type},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({lock}) => lock.category, cell: ({lock}) => <Kind kinds={categories.locks} category={lock.category} />},
     {name: 'waited', label: 'Waited', value: ({lock}) => lock.waited_ns ?? 0, cell: ({lock}) => format_duration(lock.waited_ns)},
-    {name: 'contended', label: 'Waits', is_minor: true, value: ({lock}) => lock.contended ?? 0, cell: ({lock}) => `${format_count(lock.contended)}${lock.still_waiting?.length ? `, and ${grouped(lock.still_waiting.length)} without end` : ''}`},
+    {name: 'waited_count', label: 'Waits', is_minor: true, value: ({lock}) => lock.waited_count ?? 0, cell: ({lock}) => `${format_count(lock.waited_count)}${lock.still_waiting?.length ? `, and ${grouped(lock.still_waiting.length)} without end` : ''}`},
     {name: 'longest', label: 'Longest', is_minor: true, value: ({lock}) => lock.longest_wait_ns ?? 0, cell: ({lock}) => format_duration(lock.longest_wait_ns)},
     {name: 'taken', label: 'Taken', value: ({lock}) => lock.acquisitions ?? 0, cell: ({lock}) => format_count(lock.acquisitions)},
     {name: 'held', label: 'Held', is_minor: true, value: ({lock}) => lock.held_ns ?? 0, cell: ({lock}) => format_duration(lock.held_ns)},

@@ -29,7 +29,7 @@ export function Memory({view}: {view: View}): JSX.Element {
   const {data, names, state, change, part, course} = view;
   const memory = data.memory ?? {};
   const all_rows = useMemo<Row[]>(() => (data.sites ?? []).map((site, index) => ({site, id: String(index), node: names.above(site.stack, site.frame_index ?? 0)}))
-    .filter(({site}) => site.peak_bytes || (site.live_bytes_at_end ?? 0) > 0), [data]);
+    .filter(({site}) => site.peak_bytes || (site.end_bytes ?? 0) > 0), [data]);
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
     return all_rows.filter(({site}) => (!state.category || site.trend === state.category) && (!has || stacks_of(site).some(([stack]) => has[stack])));
@@ -44,9 +44,9 @@ export function Memory({view}: {view: View}): JSX.Element {
     ...(part ? [] : [{name: 'peak', label: 'At the peak', value: (row: Row) => row.site.peak_bytes ?? 0,
       cell: (row: Row) => held_text(row.site.peak_bytes, memory.peak_bytes, row.site.peak_range)}]),
     ...(data.recorder.mode === 'sampled' ? [] : [{name: 'peak_blocks', label: 'Blocks then', is_minor: true, value: (row: Row) => row.site.peak_blocks ?? 0, cell: (row: Row) => format_count(row.site.peak_blocks)}]),
-    {name: 'end', label: at_end, value: (row) => row.site.live_bytes_at_end ?? 0,
-     cell: (row) => held_text(row.site.live_bytes_at_end, memory.end_bytes, part ? undefined : row.site.end_range)},
-    ...(data.recorder.mode === 'sampled' ? [] : [{name: 'end_blocks', label: 'Blocks', is_minor: true, value: (row: Row) => row.site.live_at_end ?? 0, cell: (row: Row) => format_count(row.site.live_at_end)}]),
+    {name: 'end', label: at_end, value: (row) => row.site.end_bytes ?? 0,
+     cell: (row) => held_text(row.site.end_bytes, memory.end_bytes, part ? undefined : row.site.end_range)},
+    ...(data.recorder.mode === 'sampled' ? [] : [{name: 'end_blocks', label: 'Blocks', is_minor: true, value: (row: Row) => row.site.end_blocks ?? 0, cell: (row: Row) => format_count(row.site.end_blocks)}]),
     {name: 'trend', label: 'Course', title: 'Whether what it holds rises to the end of the run', value: (row) => row.site.bytes_per_second ?? 0, cell: (row) => trend_text(row.site)},
   ];
   return (

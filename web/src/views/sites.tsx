@@ -23,7 +23,7 @@ const time_labels = (tick_ns: number) => powers(12, (index) => (index === 11 ? '
 
 export const remedy_name = (name = '') => ({drop_in: 'tarn run', shared_pool: 'shared_pool<T>', pooled: 'pooled<T>', recycle: 'recycle<T>()'})[name] ?? name;
 
-const size_text = ({sizes}: Site) => {
+const size_text = ({size_histogram: sizes}: Site) => {
   const first = sizes.findIndex((count) => count > 0), last = sizes.findLastIndex((count) => count > 0);
   return first < 0 ? '' : first === last ? `up to ${size_labels[last]} bytes` : `${size_labels[first]} to ${size_labels[last]} bytes`;
 };
@@ -76,22 +76,22 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
             <strong>{view.format_gain(remedy)}</strong> <Bar range={timed(remedy.saved_ns)} longest={longest} label={view.format_gain(remedy)} />
             <div><bdi>{remedy.advice ? shown(remedy.advice) : remedy_name(remedy.name)}</bdi></div>
             {remedy.code && <pre tabIndex={0}><bdi>{shown(remedy.code)}</bdi></pre>}
-            {remedy.risk && <div class="risk">note: <bdi>{shown(remedy.risk)}</bdi></div>}
+            {remedy.note && <div class="risk">note: <bdi>{shown(remedy.note)}</bdi></div>}
           </li>
         ))}
       </ol>
       {site.predicted.reasons && <p class="why">The ranges are wide because: {site.predicted.reasons.join('; ')}.</p>}
       <h3>Blocks{view.part ? ', of the whole run' : ''}</h3>
-      <Histogram title="By size, bytes up to" values={site.sizes} labels={size_labels} />
-      <Histogram title="By lifetime, allocations of the thread in between" values={site.lifetimes} labels={lifetime_labels} />
-      <Histogram title="By lifetime, time (sampled blocks)" values={site.times} labels={time_labels(view.data.tick_ns ?? 1)} />
+      <Histogram title="By size, bytes up to" values={site.size_histogram} labels={size_labels} />
+      <Histogram title="By lifetime, allocations of the thread in between" values={site.lifetime_histogram} labels={lifetime_labels} />
+      <Histogram title="By lifetime, time (sampled blocks)" values={site.time_histogram} labels={time_labels(view.data.tick_ns ?? 1)} />
       <dl>
         <dt>Freed</dt>
         <dd>{frees === 0 ? 'none' : `${grouped(site.freed_by_same_thread)} by the thread that allocated, ${grouped(site.remote_frees)} by others`}</dd>
-        {!!site.live_at_end && <><dt>In use at the end</dt><dd>{grouped(site.live_at_end)}</dd></>}
+        {!!site.end_blocks && <><dt>In use at the end</dt><dd>{grouped(site.end_blocks)}</dd></>}
         {!!site.reallocs && <><dt>Grown by realloc</dt><dd>{plural(site.reallocs, 'time')}, {grouped(site.moved)} moved, {format_bytes(site.copied_bytes)} copied</dd></>}
         {(site.by_thread?.length ?? 0) > 0 && <><dt>Threads</dt><dd>{site.by_thread!.slice(0, 8).map(([thread, blocks]) => `${threads[thread]}: ${format_count(blocks)}`).join('; ')}</dd></>}
-        {site.pairs?.slice(0, 5).map((pair) => (
+        {site.thread_pairs?.slice(0, 5).map((pair) => (
           <><dt>Handed over</dt><dd>{threads[pair.allocates ?? 0]} → {threads[pair.frees ?? 0]}: {format_count(pair.blocks)}</dd></>
         ))}
       </dl>

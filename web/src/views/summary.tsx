@@ -154,7 +154,7 @@ export function program_text(view: View): string {
   return cut(shown([program.slice(program.lastIndexOf('/') + 1), ...parameters].join(' ')), 300) || 'A program';
 }
 
-const title_of = ({judgement, source}: Verdict) => `${judgement.charAt(0).toUpperCase()}${judgement.slice(1)}: ${source}.`;
+const title_of = ({verdict, source}: Verdict) => `${verdict.charAt(0).toUpperCase()}${verdict.slice(1)}: ${source}.`;
 
 // Returns how much of the run no thread ran at all, if that is most of it: shares of CPU leave that time out.
 function idle_text({data: {end, threads, cpu, recorder}}: View): string {
@@ -228,7 +228,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           detail={has_heap ? `${heap_range ? `${heap_range}; ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${format_bytes(data.heap.bytes)}.` : own_heap ? 'It has a malloc of its own.' : 'tarn record --heap'} />
         <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})}
           amount={!has('lock') ? missing_text : waited > 0 ? format_duration(waited) : 'no waits'}
-          detail={has('lock') ? `${waited > 0 ? `that threads waited, ${view.wait_share(waited)}${summed}. ` : ''}Taken ${format_count(data.totals?.acquisitions)}${format_error(data.totals?.acquisitions_error)} ${data.totals?.acquisitions === 1 ? 'time' : 'times'}${waited > 0 ? `, ${format_count(data.totals?.contended)} of them after a wait` : ''}.` : 'tarn record --locks'} />
+          detail={has('lock') ? `${waited > 0 ? `that threads waited, ${view.wait_share(waited)}${summed}. ` : ''}Taken ${format_count(data.totals?.acquisitions)}${format_error(data.totals?.acquisitions_error)} ${data.totals?.acquisitions === 1 ? 'time' : 'times'}${waited > 0 ? `, ${format_count(data.totals?.waited_count)} of them after a wait` : ''}.` : 'tarn record --locks'} />
         <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})}
           amount={has('system') ? format_duration(in_kernel) : missing_text}
           detail={has('system') ? `in system calls, ${view.wait_share(in_kernel)}${on_purpose_ns > 0 ? `, and ${format_duration(on_purpose_ns)} in calls that wait (futex, epoll_wait, sleep)` : ''}${summed}. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
