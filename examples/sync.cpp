@@ -7,6 +7,7 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,6 +56,31 @@ std::atomic<int>& hits_of(const std::string& path) {
 }
 
 }  // namespace by_design
+
+// Counts votes in several threads, which take the lock for each vote.
+void count_under_lock(std::span<const std::string> votes, std::map<std::string, long>& counts, std::mutex& mutex) {
+  for (const std::string& vote : votes) {
+    const std::lock_guard lock(mutex);
+    ++counts[vote];
+  }
+}
+
+void count_in_parts(std::span<const std::string> votes, std::map<std::string, long>& counts, std::mutex& mutex) {
+  std::map<std::string, long> part;  // of this thread alone: no lock
+  for (const std::string& vote : votes) ++part[vote];
+  const std::lock_guard lock(mutex);  // once for each thread
+  for (const auto& [vote, count] : part) counts[vote] += count;
+}
+
+long with_parts() {
+  const std::vector<std::string> votes = {"one", "two", "one"};
+  std::map<std::string, long> counts;
+  std::mutex mutex;
+  std::thread second_thread([&] { count_under_lock(votes, counts, mutex); });
+  count_in_parts(votes, counts, mutex);
+  second_thread.join();
+  return counts["one"];
+}
 
 int with_shared_data() {
   tarn::shared<std::map<int, session>> sessions{tarn::rank{10, "sessions"}};
@@ -163,7 +189,7 @@ std::size_t with_transient_data() {
 }  // namespace
 
 int main() {
-  std::printf("%d %d %d %d %zu %d %d %zu %zu\n", by_hand::hit(7), by_type::hit(7), ++by_design::hits_of("/"),
-              with_shared_data(), with_coroutines(), with_reloadable_data(), with_reloadable_data_by_key(),
-              with_read_only_data(), with_transient_data());
+  std::printf("%d %d %d %ld %d %zu %d %d %zu %zu\n", by_hand::hit(7), by_type::hit(7), ++by_design::hits_of("/"),
+              with_parts(), with_shared_data(), with_coroutines(), with_reloadable_data(),
+              with_reloadable_data_by_key(), with_read_only_data(), with_transient_data());
 }

@@ -16,7 +16,7 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr double min_told_bytes = 0x1p18;  // less is no cost
+constexpr double min_shown_bytes = 0x1p18;  // less is no cost
 
 // The standard library's own names of its containers.
 struct container {
@@ -176,7 +176,7 @@ std::string container_in(const allocation_info& allocation) {
   return {};
 }
 
-std::string reserve_line(const allocation_info& allocation, const growth& grown) {
+std::string reserved_count(const allocation_info& allocation, const growth& grown) {
   if (allocation.element_bytes != 0) return std::to_string(grown.bytes / allocation.element_bytes);
   return std::to_string(grown.bytes) + " / sizeof(" + or_T(allocation.element) + ")";
 }
@@ -187,7 +187,7 @@ std::string reserve_text(const allocation_info& allocation, const growth& grown)
   if (container.empty()) container = allocation.kind == allocated_kind::text ? "text" : "container";
   container += ".";
   if (grown.bytes == 0) return container + "reserve(count);";
-  return "if (" + container + "empty()) " + container + "reserve(" + reserve_line(allocation, grown) + ");";
+  return "if (" + container + "empty()) " + container + "reserve(" + reserved_count(allocation, grown) + ");";
 }
 
 std::string growth_text(const growth& grown, bool is_estimate) {
@@ -212,7 +212,7 @@ advice advise_reserve(const allocation_info& allocation, const site& site, const
   return {text + "; " + reserved_size_text(grown, site),
           is_of_container ? reserve_text(allocation, grown)
                           : "allocate " + command::group_digits(grown.bytes) + " bytes at once",
-          is_of_container ? "at the first element: a call that adds none, which no recording shows, allocates nothing"
+          is_of_container ? "keep this `if` before push_back: calls that add no element then still allocate nothing"
                           : "each buffer takes this size, also where less would do"};
 }
 
@@ -296,7 +296,7 @@ std::string reserved_size_text(const growth& grown, const site& site) {
   std::string text =
       command::group_digits(grown.bytes) + " bytes are enough for " + std::to_string(percent) + " % of them";
   const double spare_bytes = grown.spare_bytes * as_double(site.peak_blocks);
-  if (spare_bytes >= min_told_bytes)
+  if (spare_bytes >= min_shown_bytes)
     text += ", and take about " + command::in_decimals(spare_bytes / 0x1p20, 1) + " MiB more at the peak";
   return text;
 }
@@ -338,7 +338,13 @@ void read_source(allocation_info& allocation, const std::vector<code_location>& 
   const code_location& location = frames[allocation.frame];
   struct stat facts {};
   if (::stat(location.file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
-  if (static_cast<std::uint64_t>(facts.st_mtime) > recorded) return;  // the text may differ from the compiled one
+  // The text may differ from the compiled one.
+  const auto changed = static_cast<std::uint64_t>(facts.st_mtime);
+  struct stat program {};
+  const bool has_program = ::stat(location.module.c_str(), &program) == 0 && S_ISREG(program.st_mode);
+  allocation.is_source_newer =
+      changed > recorded || (has_program && changed > static_cast<std::uint64_t>(program.st_mtime));
+  if (allocation.is_source_newer) return;
   std::ifstream file(location.file);
   std::string text;
   for (int number = 0; number < location.line; ++number) {

@@ -34,6 +34,7 @@ struct allocation_info {
   std::size_t frame = 0;          // index in the stack of the first function outside the library
   bool is_foreign = false;        // that function cannot be changed: it is in an installed library, or not in C or C++
   bool is_of_another_language = false;
+  bool is_source_newer = false;  // the file has changed since the program was built, so that `source` is empty
   escape_verdict escape = escape_verdict::unknown;  // of the blocks, from that function
   std::string source;  // the source line there, if the file can be read and is older than the recording
 };

@@ -44,6 +44,11 @@ proposal proposal_of(const analyse::site_view& view, std::string_view remedy, co
   result.check = row->check;
   result.title = row->title;
   result.silence = row->silence;
+  // The allocator of a container is a part of its type, which other code may name.
+  using enum analyse::allocated_kind;
+  const bool is_container = view.allocation.kind >= text && view.allocation.kind <= table;
+  if (remedy == "pooled" && is_container && !view.allocation.type.empty())
+    result.silence = "an allocator of its own makes " + view.allocation.type + " another type, which no patch does";
   result.fills_callers_container = remedy == "hoist" || remedy == "recycle";
   if (remedy == "reserve") result.bytes = view.grown.bytes;
   if (result.bytes != 0) result.size_text = analyse::reserved_size_text(view.grown, view.facts);

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/findings/waits/stacks.hpp"
@@ -84,6 +87,23 @@ void print_unfinished_calls(analyse::analysis& analysis, std::size_t top) {
     fmt::print("  and {}; --top N\n", count_text(count - shown_count, "more call"));
 }
 
+// Returns the names of the calls that wait, those with most of the time first: "futex, epoll_wait and others".
+std::string waiting_names(const analyse::call_findings& findings) {
+  constexpr std::size_t max_names = 3;
+  std::map<std::string, std::uint64_t> ns_by_name;
+  for (const call_site& site : findings.sites) {
+    if (site.category == analyse::call_category::waits && site.nanoseconds != 0)
+      ns_by_name[site.name] += site.nanoseconds;
+  }
+  std::vector<std::pair<std::uint64_t, std::string>> names;
+  for (const auto& [name, ns] : ns_by_name) names.emplace_back(ns, name);
+  std::stable_sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (std::size_t index = 0; index < std::min(max_names, names.size()); ++index)
+    text += (index == 0 ? "" : ", ") + names[index].second;
+  return names.size() > max_names ? text + " and others" : text;
+}
+
 void print_calls_summary(analyse::analysis& analysis) {
   const analyse::call_findings& findings = analysis.calls();
   if (const std::size_t count = long_unfinished(findings); count != 0)
@@ -97,7 +117,7 @@ void print_calls_summary(analyse::analysis& analysis) {
   const std::string deliberate =
       deliberate_ns == 0
           ? ""
-          : fmt::format(", and {} in calls that wait (futex, epoll_wait, sleep)", duration_text(deliberate_ns));
+          : fmt::format(", and {} in calls that wait ({})", duration_text(deliberate_ns), waiting_names(findings));
   const std::string text =
       fmt::format("{} at {}: {} in them{}{}", estimate_text(findings.calls, findings.error, "system call"),
                   count_text(findings.sites.size(), "site"),

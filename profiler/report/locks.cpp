@@ -36,8 +36,12 @@ void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only
   if (site.waits.empty()) return;
   const analyse::lock_wait& longest = site.waits.front();
   const bool is_same = longest.holder_site == site.site;
-  fmt::print("   {} of that, thread {} held the lock, which it acquired {}\n", duration_text(longest.nanoseconds),
-             analysis.recording().threads[longest.holder].id, is_same ? "at the same site" : "elsewhere:");
+  const std::uint64_t waited_ns = std::max<std::uint64_t>(site.sums[format::wait_ticks], longest.nanoseconds);
+  fmt::print(
+      "   longest holder meanwhile: thread {}, {} ({:.0f} %), acquired {}\n",
+      analysis.recording().threads[longest.holder].id, duration_text(longest.nanoseconds),
+      100 * static_cast<double>(longest.nanoseconds) / static_cast<double>(std::max<std::uint64_t>(waited_ns, 1)),
+      is_same ? "at the same site" : "elsewhere:");
   if (!is_same) print_stack(analysis, longest.holder_site);
 }
 

@@ -71,8 +71,18 @@ format::leak_facts sum_of(const std::vector<analyse::lost_memory>& lost) {
   return sum;
 }
 
+// Returns the library that the dynamic linker's call initialises, such as the C++ library with its reserve for
+// exceptions: the module of the innermost function that the linker called. Empty for another site.
+std::string started_library(const analyse::site_view& view) {
+  if (view.location() == nullptr || !analyse::file_name(view.location()->module).starts_with("ld-")) return "";
+  if (view.frame_index == 0) return "";
+  return std::string(analyse::file_name(view.stack[view.frame_index - 1].module));
+}
+
 std::string title_of(analyse::analysis& analysis, const analyse::site& site, std::size_t columns) {
   const analyse::site_view view = analysis.view(site);
+  if (const std::string library = started_library(view); !library.empty())
+    return cut("start-up of " + library, columns);
   return view.location() == nullptr ? "sites beyond the recorder's limit" : location_text(*view.location(), columns);
 }
 
@@ -89,7 +99,8 @@ std::string row_text(const memory_site& site, std::uint64_t bytes, std::uint64_t
   const double percent = std::min(100.0 * static_cast<double>(bytes) / static_cast<double>(sum), 100.0);
   std::string text = fmt::format("   {:>9}", error > max_error ? amount_in_range(bytes, range) : amount_text(bytes));
   if (error != 0 && error <= max_error) text += fmt::format(" ± {:>3.0f} %", std::ceil(error * 100));
-  text += fmt::format("  {:>3.0f} %", percent);
+  // Where it may be nothing, its share tells nothing either.
+  text += error != 0 && range.low < 0.5 ? "  too few samples" : fmt::format("  {:>3.0f} %", percent);
   if (error == 0) text += "  " + count_text(blocks, "block");
   if (site.course == analyse::trend::grows) text += fmt::format(", grows by {}/s", bytes_text(site.bytes_per_second));
   return text + "  ";

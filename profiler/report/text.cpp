@@ -103,6 +103,17 @@ void print_offer(const analyse::analysis& analysis, const analyse::offer& offer,
     fmt::print("     {}\n", style.faint(wrap_text("note: " + offer.suggestion.risk, 5)));
 }
 
+// Says why the range of a saving is wide, if its ends differ by that factor or more.
+void print_width(const analyse::site_view& view, const paint& style) {
+  constexpr double wide_factor = 8;
+  const analyse::range& saved_ns = view.offers.front().predicted.saved_ns;
+  if (saved_ns.high <= 0 || saved_ns.high < wide_factor * saved_ns.low || view.predicted.reasons.empty()) return;
+  std::string text = "wide range: ";
+  for (const std::string& reason : view.predicted.reasons)
+    text += (&reason == view.predicted.reasons.data() ? "" : "; ") + reason;
+  fmt::print("     {}\n", style.faint(wrap_text(text, 5)));
+}
+
 // Describes a function without a name by the next one up the stack that has a name.
 std::string deciding_text(const analyse::site_view& view, const code_location& location) {
   std::string text = location_text(location, 60);
@@ -168,6 +179,8 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   }
   fmt::print("\n{}. {}  {}\n", rank, title, cost_text(analysis, view.predicted.now_ns));
   if (!view.allocation.source.empty()) fmt::print("   {}\n", style.faint(cut(view.allocation.source, text_width - 3)));
+  if (view.allocation.is_source_newer)
+    fmt::print("   {}\n", style.faint("its source is newer than the program, so the line is not shown"));
   fmt::print(
       "   {}\n",
       wrap_text(
@@ -188,6 +201,13 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   }
   const std::size_t offers = std::min(has_alternatives ? max_remedies : 1, view.offers.size());
   for (std::size_t number = 0; number < offers; ++number) print_offer(analysis, view.offers[number], style);
+  if (offers != 0) print_width(view, style);
+  const bool has_better = std::any_of(
+      view.offers.begin() + static_cast<std::ptrdiff_t>(offers), view.offers.end(), [&](const analyse::offer& hidden) {
+        return hidden.predicted.saved_ns.middle() > view.offers.front().predicted.saved_ns.middle();
+      });
+  if (has_better && !has_alternatives)
+    fmt::print("     {}\n", style.faint("another remedy saves more: --alternatives"));
   if (view.offers.empty()) fmt::print("   → {}\n", wrap_text(view.remedy, 5));
   if (!view.unjudged_remedy.empty())
     fmt::print("     {}\n", style.faint(wrap_text("note: " + view.unjudged_remedy, 5)));
@@ -226,21 +246,26 @@ void print_program(analyse::analysis& analysis, const paint& style) {
     times += fmt::format("; ran {:.2f} s, used {:.2f} s of CPU time", seconds(recording.end.wall_us),
                          seconds(recording.end.user_us + recording.end.system_us));
   }
-  fmt::print("{}{}; {}\n", end_text(recording), times, count_text(count_of_threads(recording), "thread"));
+  // A recording of locks alone has only the threads that took one.
+  const std::size_t threads = count_of_threads(recording);
+  fmt::print("{}{}{}\n", end_text(recording), times, threads == 0 ? "" : "; " + count_text(threads, "thread"));
 }
 
-// Says how much of the run no thread ran at all, if that is most of it: the shares below leave that time out.
+// Says for how much of the run no thread was on a processor, if that is most of it: the shares below leave that time
+// out.
 void print_idle_time(const analyse::analysis& analysis) {
   const format::recording& recording = analysis.recording();
   const double cpu_s = seconds(recording.end.user_us + recording.end.system_us),
                wall_s = seconds(recording.end.wall_us);
   if (!recording.has_ended || recording.part != format::interval{} || cpu_s >= wall_s / 2) return;
-  fmt::print("{}\n",
-             wrap_text(fmt::format("No thread ran for {}{:.0f} % of the run{}. Shares are of {} of CPU time.",
-                                   count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
-                                   recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Time",
-                                   duration_text(analysis.whole().cpu_ns.middle())),
-                       3));
+  fmt::print(
+      "{}\n",
+      wrap_text(fmt::format(
+                    "For {}{:.0f} % of the run none of its threads was on a processor{}. Shares are of {} of CPU time.",
+                    count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
+                    recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Time",
+                    duration_text(analysis.whole().cpu_ns.middle())),
+                3));
 }
 
 void print_heap_summary(analyse::analysis& analysis) {

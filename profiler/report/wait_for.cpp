@@ -44,6 +44,12 @@ std::string actors_text(const format::recording& recording, const std::set<std::
   return name.empty() ? fmt::format("thread {}", id) : fmt::format("{} ({})", name, id);
 }
 
+// Returns "third (7310)", "one of 4 threads (worker)", or "one of them" where the waiting threads hold it in turn.
+std::string holders_text(const format::recording& recording, const wait_for_link& link) {
+  if (link.holders.size() == 1) return actors_text(recording, link.holders);
+  return link.holders == link.threads ? "one of them" : "one of " + actors_text(recording, link.holders);
+}
+
 std::string location_of(analyse::analysis& analysis, std::uint32_t site) {
   constexpr std::size_t columns = 48;
   const std::vector<analyse::code_location> stack = analysis.stack(site);
@@ -59,7 +65,7 @@ std::string work_text(const analyse::held_work& work) {
   const std::string in_call = work.call.empty() ? "" : " in " + work.call;
   switch (work.state) {
     case lane_state::running: return "ran";
-    case lane_state::runnable: return "was runnable";
+    case lane_state::runnable: return "waited for a processor";
     case lane_state::sleep: return "slept" + in_call;
     case lane_state::idle: return "waited for an event" + in_call;
     default: return "waited" + in_call;
@@ -84,7 +90,7 @@ void print_wait_for_summary(analyse::analysis& analysis) {
     text += fmt::format(" in {} (longest {})", count_text(first.waits, "wait"), duration_text(first.longest_ns));
   for (const wait_for_link& link : chain.links) {
     text += fmt::format("{} for {}, held by {}", &link == chain.links.data() ? "" : ", which waited",
-                        lock_text_at(analysis, link), actors_text(recording, link.holders));
+                        lock_text_at(analysis, link), holders_text(recording, link));
   }
   if (!chain.work.empty())
     text += fmt::format(", which {}{}", work_text(chain.work.front()), work_location(analysis, chain.work.front()));
@@ -100,7 +106,7 @@ void print_wait_for_chain(analyse::analysis& analysis, const wait_for_chain& cha
     } else {
       fmt::print("   and meanwhile waited {} for {}\n", duration_text(link.ns), lock_text_at(analysis, link));
     }
-    fmt::print("   held by {}, acquired at {}\n", actors_text(recording, link.holders),
+    fmt::print("   held by {}, acquired at {}\n", holders_text(recording, link),
                location_of(analysis, link.holder_site));
   }
   for (std::size_t index = 0; index < std::min(chain.work.size(), max_shown_work); ++index) {
@@ -108,7 +114,7 @@ void print_wait_for_chain(analyse::analysis& analysis, const wait_for_chain& cha
     fmt::print("   which meanwhile {}{}, about {}\n", work_text(work), work_location(analysis, work),
                duration_text(work.ns));
   }
-  if (chain.work.empty()) fmt::print("   what it did meanwhile is not known\n");
+  if (chain.work.empty()) fmt::print("   what the holder did meanwhile is not known\n");
 }
 
 void print_wait_for(analyse::analysis& analysis, std::size_t top) {

@@ -296,8 +296,8 @@ class Convoy(Recorded):
         self.assertGreater(sum(wait["waited_ns"] for wait in by_slow), 0.95 * quick["waited_ns"])
         self.assertLessEqual(sum(wait["waited_ns"] for wait in quick["waits"]), quick["waited_ns"])
         text = self.run_program(PATHS.tarn, "report", "rec", code=0).stdout
-        self.assertRegex(text, r"(?m)^   [\d.]+ (s|ms) of that, thread \d+ held the lock, which it acquired "
-                               r"elsewhere:\n.*holds_slowly$")
+        self.assertRegex(text, r"(?m)^   longest holder meanwhile: thread \d+, [\d.]+ (s|ms) \((9\d|100) %\), "
+                               r"acquired elsewhere:\n.*holds_slowly$")
         # The sum of several waits may be longer than the run.
         self.assertRegex(" ".join(text.split()),
                          r"Longest wait chain: \d threads[^:]* waited [\d.]+ m?s in \d waits "

@@ -145,6 +145,10 @@ class last_moment {
   std::map<std::uint32_t, std::uint32_t> lock_of_;                               // by thread
 };
 
+// For data that threads change under a lock which they hold shortly and take often.
+constexpr const char* parts_remedy =
+    "let each thread fill a part of its own, and merge the parts under the lock at the end";
+
 std::string foreign_remedy(const lock_group& group) {
   const std::string prefix = "inside " + group.library + ", ";
   if (group.category == lock_category::contended)
@@ -215,7 +219,7 @@ std::string contended_remedy(const lock_group& group) {
   if (group.read_mostly && group.read_mostly->is_known) {
     return "mostly read: tarn::reloadable<T>, whose readers take no lock";
   }
-  if (group.read_mostly) return presumed_remedy(*group.read_mostly) + "a part for each thread (tarn::transient<T>)";
+  if (group.read_mostly) return presumed_remedy(*group.read_mostly) + parts_remedy;
   if (has_deadlock(group))
     return "a deadlock: take the locks in one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock";
   if (group.sums[format::holds] + group.still_held == 0)
@@ -243,9 +247,7 @@ std::string contended_remedy(const lock_group& group) {
                                "longer, unseen") +
            "; fewer acquisitions make that rarer";
   }
-  return prefix +
-         "a part for each thread (tarn::transient<T>), or one acquisition for several pieces of work; objects that "
-         "are handed on: tarn::shared_pool<T>; what hardly ever changes: tarn::reloadable<T>";
+  return prefix + parts_remedy;
 }
 
 const lock_group* lock_findings::group_of(const format::recording& recording, std::uint32_t lock) const {

@@ -1,9 +1,12 @@
 // Tests the facts that advice reads from the names on a stack, and the line that it writes.
 #include "profiler/advise/advice.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 
 #include "profiler/symbols/names.hpp"
@@ -305,6 +308,17 @@ TEST(advice, new_is_read_from_the_source) {
   EXPECT_EQ(allocation.source, "auto* one = new ns::order(7);");
   EXPECT_EQ(allocation.type, "ns::order");
   EXPECT_EQ(code(remedy_kind::pooled, allocation), "struct ns::order : tarn::pooled<ns::order> { ... };");
+  EXPECT_FALSE(allocation.is_source_newer);
+  const std::string program = path + ".program";
+  std::ofstream(program) << "built before";
+  const std::array<timespec, 2> long_ago = {timespec{1000, 0}, timespec{1000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, program.c_str(), long_ago.data(), 0), 0);
+  frames[0].module = program;
+  allocation = allocation_at(frames);
+  read_source(allocation, frames, ~0ULL);
+  EXPECT_EQ(allocation.source, "") << "the file is newer than the program";
+  EXPECT_TRUE(allocation.is_source_newer);
+  ::unlink(program.c_str());
   frames[0].line = 20;
   allocation = allocation_at(frames);
   read_source(allocation, frames, ~0ULL);

@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {View} from '../view';
 import {Bar, Code_location} from '../parts';
-import type {Lock, Range, Verdict} from '../recording';
+import type {Call, Lock, Range, Verdict} from '../recording';
 import {metrics, on_purpose, weights} from '../weights';
 import {seconds} from './timeline';
 import {cut, format_bytes, format_count, format_duration, format_error, format_estimate, format_number, grouped, is_estimate, middle, plural, shown} from '../formatting';
@@ -156,13 +156,13 @@ export function program_text(view: View): string {
 
 const title_of = ({verdict, source}: Verdict) => `${verdict.charAt(0).toUpperCase()}${verdict.slice(1)}: ${source}.`;
 
-// Returns how much of the run no thread ran at all, if that is most of it: shares of CPU leave that time out.
+// Says for how much of the run no thread was on a processor, if that is most of it: shares of CPU leave that time out.
 function idle_text({data: {end, threads, cpu, recorder}}: View): string {
   const wall_us = end?.wall_us ?? 0, cpu_us = (end?.user_us ?? 0) + (end?.system_us ?? 0);
   if (cpu_us >= wall_us / 2) return '';
   const [low, high] = recorder?.overhead?.program_cpu_ns ?? [cpu_us * 1e3, cpu_us * 1e3], program_ns = (low + high) / 2;
   const share = `${(threads?.length ?? 0) > 1 ? 'at least ' : ''}${format_number(100 * (1 - cpu_us / wall_us))} % of the run`;
-  return `No thread ran for ${share}${cpu ? '; see Threads' : ': tarn record --cpu shows why'}. Shares are of ${format_duration(program_ns)} of CPU time.`;
+  return `For ${share} none of its threads was on a processor${cpu ? '; see Threads' : ': tarn record --cpu shows why'}. Shares are of ${format_duration(program_ns)} of CPU time.`;
 }
 
 // Says first what is worth doing, in the sentences of the text, and what helps without a change. They are those of the
@@ -180,6 +180,16 @@ function Verdicts({view, nothing}: {view: View; nothing: string}): JSX.Element {
       {view.part && <li>This is said of the whole run.</li>}
     </ul>
   );
+}
+
+// Returns the names of the calls that wait, those with most of the time first.
+function on_purpose_names(calls: Call[]): string {
+  const ns_by_name = new Map<string, number>();
+  for (const call of calls) {
+    if (on_purpose.has(call.category)) ns_by_name.set(call.name, (ns_by_name.get(call.name) ?? 0) + (call.nanoseconds ?? 0));
+  }
+  const names = [...ns_by_name].filter(([, ns]) => ns > 0).sort((a, b) => b[1] - a[1]).map(([name]) => shown(name));
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ' and others' : '');
 }
 
 export function Summary({view}: {view: View}): JSX.Element {
@@ -231,7 +241,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           detail={has('lock') ? `${waited > 0 ? `that threads waited, ${view.wait_share(waited)}${summed}. ` : ''}Taken ${format_count(data.totals?.acquisitions)}${format_error(data.totals?.acquisitions_error)} ${data.totals?.acquisitions === 1 ? 'time' : 'times'}${waited > 0 ? `, ${format_count(data.totals?.waited_count)} of them after a wait` : ''}.` : 'tarn record --locks'} />
         <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})}
           amount={has('system') ? format_duration(in_kernel) : missing_text}
-          detail={has('system') ? `in system calls, ${view.wait_share(in_kernel)}${on_purpose_ns > 0 ? `, and ${format_duration(on_purpose_ns)} in calls that wait (futex, epoll_wait, sleep)` : ''}${summed}. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
+          detail={has('system') ? `in system calls, ${view.wait_share(in_kernel)}${on_purpose_ns > 0 ? `, and ${format_duration(on_purpose_ns)} in calls that wait (${on_purpose_names(data.syscalls ?? [])})` : ''}${summed}. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
       {data.recorder.unrecorded_heaps && <p class="risk">{shown(data.recorder.unrecorded_heaps)}.</p>}
       {own_heap && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}
