@@ -8,8 +8,8 @@
 
 namespace tarn::command {
 
-// What `tarn` is for, in its help and its man page; README.md begins with the same words.
-constexpr const char* purpose = "find where the threads of a C or C++ program lose time, and what removes these waits";
+// What `tarn` is for, in its help and its man page; README.md begins with nearly the same words.
+constexpr const char* purpose = "find where the threads of a program lose time, and what removes these waits";
 
 // Shows an option without the range of its number and without the options that it excludes or needs: the message on a
 // wrong command line says these. The usage has the options that a command cannot do without.

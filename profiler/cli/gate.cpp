@@ -91,17 +91,17 @@ std::string checked_text(const limit_check& check) {
 }
 
 // Names the place, or that the dynamic linker starts a library there, which no line of the program can change.
-std::string place_text(const analyse::location_sums& place) {
-  const std::string file(analyse::file_name(place.file));
+std::string largest_text(const analyse::location_sums& largest) {
+  const std::string file(analyse::file_name(largest.file));
   if (file == "dl-init.c" || file.starts_with("ld-linux")) return "the start-up of a library";
-  return fmt::format("{}:{} {}", file, place.line, place.function);
+  return fmt::format("{}:{} {}", file, largest.line, largest.function);
 }
 
 void print_check(const limit_check& check) {
   fmt::print("{}{}: {}, limit {}", check.is_open() ? "open: " : "", check.checked.text, checked_text(check),
              limit_text(check.checked, check.checked.maximum));
   if (check.largest != nullptr) {
-    fmt::print("; largest at {}", place_text(*check.largest));
+    fmt::print("; largest at {}", largest_text(*check.largest));
     const std::string remedy = remedy_of(check);
     if (!remedy.empty()) fmt::print("; {}", remedy);
   }

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -117,6 +118,18 @@ class Memory(FolderTest):
                 self.assertGreaterEqual(self.memory()["resident_bytes"], 64 << 20, case)
                 self.assertNotIn("had less in memory", self.tarn("report", "--quick", "rec"), case)
 
+    def test_a_site_that_may_hold_nothing_has_no_share(self):
+        for _ in range(20):  # about one recording in two has a sample
+            self.record("phases", "--sample", "8388608")
+            text = self.tarn("report", "--quick", "rec")
+            if "\nMemory at the peak: " in text:
+                break
+        self.assertRegex(text, r"\n +[\d.]+ [A-Za-z]+ \(0–[^)]+\)  too few samples  memory\.c:\d+ ")
+
+    def test_threads_that_took_no_lock_are_not_counted_as_none(self):
+        self.tarn("record", "--locks", "-o", "rec", "--", PATHS.memory, "phases")
+        self.assertRegex(self.tarn("report", "rec").splitlines()[1], r" of CPU time$")
+
     def test_a_sampled_sum_is_said_with_its_range(self):
         for case, options in (("phases", ["--sample", "4096"]), ("phases", ["--sample", "524288"])):
             self.record(case, *options)
@@ -130,7 +143,11 @@ class Memory(FolderTest):
             if memory["peak_bytes"] != 0:
                 self.assertRegex(text, r"\nHeap peak: about [\d.]+ [A-Za-z]+ \([^)]+–[^)]+\)")
                 self.assertRegex(text, r"\nMemory at the peak: about [\d.]+ [A-Za-z]+ \([^)]+–[^)]+\)\n")
-                self.assertRegex(text, r"\n +[\d.]+ [A-Za-z]+ (± +\d+ %|\([^)]+–[^)]+\)) +\d+ %  memory\.c:\d+ ")
+                self.assertRegex(text, r"\n +[\d.]+ [A-Za-z]+ (± +\d+ %|\([^)]+–[^)]+\)) +(\d+ %|too few samples)"
+                                       r"  memory\.c:\d+ ")
+                rows = re.findall(r"\n +[\d.]+ [A-Za-z]+ \(([^)]+)–[^)]+\)  +(\d+ %|too few samples)  ", text)
+                for low, share in rows:
+                    self.assertEqual(low == "0", share == "too few samples", text)
             # How many blocks are in use at the end is counted, not estimated: it stands at the top alone.
             self.assertNotIn("block", text.partition("\nMemory at the peak: ")[2])
         for case, options in (("phases", ["--full"]), ("kept", ["--sample", "4096"])):  # "kept" frees nothing
