@@ -132,7 +132,7 @@ class SteadyState(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             profile = pathlib.Path(folder) / "profile"
             under = ["valgrind", "--tool=callgrind", "-q", f"--callgrind-out-file={profile}"]
-            with Server("workers = 1\nstop_after_ms = 60000", under=under) as server:
+            with Server("workers = 1\nstop_timeout_ms = 60000", under=under) as server:
                 cookie = server.ask("POST", "/login", "user=ada").headers["Set-Cookie"].split(";")[0]
                 ask_all(server, cookie, pages, counters)
                 self.assertEqual(server.end(60), 0)

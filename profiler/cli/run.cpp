@@ -119,11 +119,11 @@ void add_run(CLI::App& application, const std::vector<std::string>& after_dashes
   command
       ->add_option("--lib", request->library, "libtarn-malloc.so to use; default the one installed with this command")
       ->type_name("PATH");
-  command->footer(
-      "Options for --option, also read from the environment (limit is TARN_LIMIT there):\n" + option_list(100) +
-      "\nThe exit code is the program's own; 2 for a wrong command line, 126 if the program cannot run on\n"
-      "Tarn, 127 if it is not found; share/doc/tarn/reference/exit-codes.md has the others.\n"
-      "A program that a signal kills, or that calls _exit, prints no statistics.");
+  command->footer("Options for --option, also read from the environment (limit is TARN_LIMIT there):\n" +
+                  option_list(100) +
+                  "\nThe exit code is the program's own; 2 for a wrong command line, 126 if the program cannot run on\n"
+                  "Tarn, 127 if it is not found; share/doc/tarn/reference/exit-codes.md has the others.\n"
+                  "A program that a signal kills, or that calls _exit, prints no statistics.");
   command->callback([request, command, &after_dashes] { run(*request, program_arguments(*command, after_dashes)); });
 }
 

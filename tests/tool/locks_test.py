@@ -264,7 +264,7 @@ class Stopped(Recorded):
 
     def test_only_the_time_until_the_release_counts(self):
         lock = self.lock("wait_without_running")
-        self.assertEqual(lock["contended"], 5)
+        self.assertEqual(lock["waited_count"], 5)
         self.assertGreater(lock["waited_ns"], 500_000_000)
         self.assertGreater(lock["held_wait_ns"], 0)
         self.assertLess(lock["held_wait_ns"], lock["waited_ns"] - 450_000_000)
