@@ -22,11 +22,12 @@ use made_of(std::string operation, const std::vector<code_location>& stack) {
   return use;
 }
 
+constexpr double deviations_of_95_percent = 1.96;
+
 // `error` is relative, and what 95 of 100 recordings do not exceed.
 void set_deviations(use& use, double error) {
-  constexpr double deviations = 1.96;
-  use.deviation = error / deviations * static_cast<double>(use.count);
-  use.time_deviation = error / deviations * static_cast<double>(use.nanoseconds);
+  use.deviation = error / deviations_of_95_percent * static_cast<double>(use.count);
+  use.time_deviation = error / deviations_of_95_percent * static_cast<double>(use.nanoseconds);
 }
 
 void add(use& sum, const use& use) {
@@ -34,6 +35,7 @@ void add(use& sum, const use& use) {
   sum.nanoseconds += use.nanoseconds;
   sum.deviation += use.deviation;  // they are not independent
   sum.time_deviation += use.time_deviation;
+  sum.waiting_ns += use.waiting_ns;
 }
 
 double difference_of(std::uint64_t before, std::uint64_t after) {
@@ -63,6 +65,8 @@ bool has_other_time(const use_change& change, double min_ns) {
 
 }  // namespace
 
+double use::error() const { return count == 0 ? 0 : deviations_of_95_percent * deviation / static_cast<double>(count); }
+
 double use_change::saved_ns() const {
   return difference_of(before ? before->nanoseconds : 0, after ? after->nanoseconds : 0);
 }
@@ -73,6 +77,7 @@ std::vector<use> calls_in(const format::recording& recording, const call_finding
     uses.push_back(made_of(site.name, stack_at(recording, site.site, symbols)));
     uses.back().count = site.sums[format::calls];
     uses.back().nanoseconds = site.nanoseconds;
+    uses.back().waiting_ns = site.category == call_category::waits ? site.nanoseconds : 0;
     set_deviations(uses.back(), site.error);
     // One long call among few counted ones decides an estimated time, so that such times do not tell a change.
     if (site.error != 0) uses.back().time_deviation = static_cast<double>(site.nanoseconds);
@@ -115,8 +120,44 @@ std::vector<use> waits_in(const format::recording& recording, const time_finding
   return uses;
 }
 
+namespace {
+
+using use_key = std::tuple<std::string, std::string, std::string>;  // operation, function, file
+
+// Joins a use that is gone with one that is new, if they are of one function whose file has another name later. It must
+// be the only one of each kind.
+void match_moved(std::map<use_key, use_change>& changes) {
+  struct candidates {
+    std::vector<use_key> before, after;
+  };
+  std::map<std::pair<std::string, std::string>, candidates> unmatched;
+  for (const auto& [key, change] : changes) {
+    const auto& [operation, function, file] = key;
+    if (function.empty() || (change.before && change.after)) continue;
+    candidates& entry = unmatched[{operation, function}];
+    (change.before ? entry.before : entry.after).push_back(key);
+  }
+  for (const auto& [name, keys] : unmatched) {
+    if (keys.before.size() != 1 || keys.after.size() != 1) continue;
+    changes[keys.after.front()].before = std::move(changes[keys.before.front()].before);
+    changes.erase(keys.before.front());
+  }
+}
+
+// Returns how much a count has to differ so that the work is another one.
+double min_count_difference(const use_difference& uses) {
+  constexpr double min_count = 100, min_share = 0.01;
+  return std::max(min_count, min_share * static_cast<double>(uses.before.count));
+}
+
+double count_difference(const use_change& change) {
+  return std::fabs(difference_of(count_of(change.before), count_of(change.after)));
+}
+
+}  // namespace
+
 use_difference compare(const std::vector<use>& before, const std::vector<use>& after, std::uint64_t min_ns) {
-  std::map<std::tuple<std::string, std::string, std::string>, use_change> changes;
+  std::map<use_key, use_change> changes;
   use_difference result;
   const auto collect = [&](const std::vector<use>& uses, use& whole, std::optional<use> use_change::*side) {
     for (const use& usage : uses) {
@@ -127,18 +168,21 @@ use_difference compare(const std::vector<use>& before, const std::vector<use>& a
         entry = usage;
       }
       add(whole, usage);
+      if (usage.waiting_ns != 0) result.waiting_operations.insert(usage.operation);
     }
   };
   collect(before, result.before, &use_change::before);
   collect(after, result.after, &use_change::after);
+  match_moved(changes);
   for (auto& [key, change] : changes) {
     const bool is_other_time = has_other_time(change, static_cast<double>(min_ns));
     result.has_other_times = result.has_other_times || is_other_time;
-    if (is_other_time || has_other_count(change)) result.changes.push_back(std::move(change));
+    if (!is_other_time && !has_other_count(change)) continue;
+    change.is_relevant = is_other_time || count_difference(change) >= min_count_difference(result);
+    result.changes.push_back(std::move(change));
   }
   const auto size = [](const use_change& change) {
-    return std::pair(std::fabs(change.saved_ns()),
-                     std::fabs(difference_of(count_of(change.before), count_of(change.after))));
+    return std::pair(std::fabs(change.saved_ns()), count_difference(change));
   };
   std::stable_sort(result.changes.begin(), result.changes.end(),
                    [&](const use_change& a, const use_change& b) { return size(a) > size(b); });
@@ -146,11 +190,8 @@ use_difference compare(const std::vector<use>& before, const std::vector<use>& a
 }
 
 bool is_other_work(const use_difference& uses) {
-  constexpr double min_count = 100, min_share = 0.01;
-  const double min_difference = std::max(min_count, min_share * static_cast<double>(uses.before.count));
-  return std::any_of(uses.changes.begin(), uses.changes.end(), [&](const use_change& change) {
-    return std::fabs(difference_of(count_of(change.before), count_of(change.after))) >= min_difference;
-  });
+  return std::any_of(uses.changes.begin(), uses.changes.end(),
+                     [&](const use_change& change) { return count_difference(change) >= min_count_difference(uses); });
 }
 
 }  // namespace tarn::analyse

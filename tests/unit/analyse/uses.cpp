@@ -48,6 +48,38 @@ TEST(uses, are_other_work_only_where_many_counts_differ) {
   EXPECT_FALSE(is_other_work(compared({use_of("write", "f", 200, 100)}, {use_of("write", "f", 101, 50)})));
 }
 
+TEST(uses, matter_by_their_time_or_by_many_counts) {
+  const auto is_relevant = [](const use& before, const use& after) {
+    const use_difference uses =
+        compared({use_of("write", "f", 1000, 100), before}, {use_of("write", "f", 1000, 100), after});
+    return uses.changes.at(0).is_relevant;
+  };
+  EXPECT_FALSE(is_relevant(use_of("munmap", "g", 0, 0), use_of("munmap", "g", 5, 21'000)));
+  EXPECT_TRUE(is_relevant(use_of("munmap", "g", 0, 0), use_of("munmap", "g", 100, 21'000)));
+  EXPECT_TRUE(is_relevant(use_of("munmap", "g", 1, 0), use_of("munmap", "g", 1, 2 * min_ns)));
+}
+
+TEST(uses, of_a_renamed_file_are_the_same) {
+  use later = use_of("mutex", "f", 1000, 100), second = later;
+  later.file = "b.cpp";
+  second.file = "c.cpp";
+  const use earlier = use_of("mutex", "f", 1000, 100);
+  EXPECT_TRUE(compared({earlier}, {later}).changes.empty());
+  EXPECT_EQ(compared({earlier}, {later, second}).changes.size(), 3U) << "nothing tells which one it is";
+  EXPECT_EQ(compared({use_of("mutex", "", 1000, 100)}, {{"mutex", "", "b.so", 1000, 100}}).changes.size(), 2U)
+      << "they have no names";
+}
+
+TEST(uses, that_wait_are_summed_apart) {
+  use waits = use_of("futex", "f", 10, 900);
+  waits.waiting_ns = 900;
+  const use_difference uses = compared({waits, use_of("write", "g", 5, 100)}, {use_of("write", "g", 5, 100)});
+  EXPECT_EQ(uses.before.nanoseconds, 1000U);
+  EXPECT_EQ(uses.before.waiting_ns, 900U);
+  EXPECT_EQ(uses.after.waiting_ns, 0U);
+  EXPECT_EQ(uses.waiting_operations, std::set<std::string>{"futex"});
+}
+
 TEST(uses, a_time_that_differs_is_a_change_though_the_count_is_equal) {
   const auto mutex = [](std::uint64_t ns) { return std::vector{use_of("mutex", "f", 1000, ns)}; };
   const use_difference slower = compared(mutex(0), mutex(9'000'000));
