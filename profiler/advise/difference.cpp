@@ -12,7 +12,9 @@
 namespace tarn::analyse {
 namespace {
 
-using function_key = std::tuple<std::string, std::string>;  // function, file
+using function_key = std::tuple<std::string, std::string>;  // function, file or type
+
+constexpr double errors_of_95_percent = 1.96;  // standard errors
 
 // Sites of one function in both recordings, in the order of their lines.
 struct matching {
@@ -75,24 +77,23 @@ double left_by(const change& change, const offer& offer) {
   return saved == 0 ? 0 : std::max(before - as_double(saved), 0.0);
 }
 
-// `remainder` is the ratio of the allocations after to those before at all other places.
-bool is_remedied(const change& change, const offer& offer, double remainder) {
+bool is_remedied(const change& change, const offer& offer) {
   if (offer.predicted.remedy == remedy_kind::drop_in)
     return false;  // the allocations remain, and another malloc serves them
   const double before = as_double(change.before->allocations),
                after = change.after ? as_double(change.after->allocations) : 0;
-  return after <= (before + left_by(change, offer)) / 2 * std::min(remainder, 1.0);
+  return after <= (before + left_by(change, offer)) / 2 * change.remaining_share;
 }
 
 // Finds the remedy that would leave the present number of allocations; of nearly equal ones the one that was advised
 // first, because several remedies leave next to none.
-void find_taken(change& change, double remainder) {
-  if (!change.before || !change.before->first) return;
-  const double after = change.after ? as_double(change.after->allocations) : 0;
+void find_taken(change& change) {
+  if (!change.before || !change.after || !change.before->first) return;
+  const double after = as_double(change.after->allocations);
   double nearest = 0;
   constexpr double min_better = 0.02;  // of the allocations before
   const auto look_at = [&](const offer& offer, std::optional<std::size_t> index) {
-    if (!is_remedied(change, offer, remainder)) return;
+    if (!is_remedied(change, offer)) return;
     const double distance = std::fabs(left_by(change, offer) - after);
     if (change.is_taken && distance + min_better * as_double(change.before->allocations) >= nearest) return;
     nearest = distance;
@@ -106,17 +107,31 @@ void find_taken(change& change, double remainder) {
 
 using sum_pointers = std::vector<const location_sums*>;
 
-// Matches the locations of both sides that `key` gives the same key, and takes them from the lists. With `is_last`, it
-// also takes those that have no match.
+bool is_in_one_file(const sum_pointers& locations) {
+  return std::all_of(locations.begin(), locations.end(),
+                     [&](const location_sums* sums) { return sums->file == locations.front()->file; });
+}
+
+enum class matching_step {
+  same_file,
+  moved,  // functions of one file each, now in another one
+  last,   // takes the locations without a match, too
+};
+
+// Matches the locations of both sides that `key` gives the same key, and takes them from the lists.
 template <class Key>
-void match_by(sum_pointers& before, sum_pointers& after, bool is_last, std::vector<change>& changes, Key key) {
+void match_by(sum_pointers& before, sum_pointers& after, matching_step step, std::vector<change>& changes, Key key) {
   std::map<function_key, matching> functions;
   for (const location_sums* sums : before) functions[key(*sums)].before.push_back(sums);
   for (const location_sums* sums : after) functions[key(*sums)].after.push_back(sums);
   before.clear();
   after.clear();
   for (auto& [name, candidates] : functions) {
-    if (!is_last && (candidates.before.empty() || candidates.after.empty())) {
+    const bool has_match =
+        !candidates.before.empty() && !candidates.after.empty() &&
+        (step != matching_step::moved ||
+         (!std::get<0>(name).empty() && is_in_one_file(candidates.before) && is_in_one_file(candidates.after)));
+    if (!has_match && step != matching_step::last) {
       before.insert(before.end(), candidates.before.begin(), candidates.before.end());
       after.insert(after.end(), candidates.after.begin(), candidates.after.end());
       continue;
@@ -131,7 +146,8 @@ void match_by(sum_pointers& before, sum_pointers& after, bool is_last, std::vect
 function_key name_key(const location_sums& sums) { return {sums.function, file_name(sums.file)}; }
 
 // Returns all locations of both recordings, each with the matching one of the other recording. The two builds may be of
-// sources in two folders, so the name of a file is enough where its path does not match.
+// sources in two folders, so the name of a file is enough where its path does not match. A file may have another name
+// later, or the function another file.
 std::vector<change> matched(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
   const auto pointers_to = [](const std::vector<location_sums>& list) {
     sum_pointers pointers;
@@ -140,23 +156,30 @@ std::vector<change> matched(const std::vector<location_sums>& before, const std:
   };
   sum_pointers earlier = pointers_to(before), later = pointers_to(after);
   std::vector<change> changes;
-  match_by(earlier, later, false, changes, [](const location_sums& sums) {
+  match_by(earlier, later, matching_step::same_file, changes, [](const location_sums& sums) {
     return function_key{sums.function, sums.file};
   });
-  match_by(earlier, later, true, changes, name_key);
+  match_by(earlier, later, matching_step::same_file, changes, name_key);
+  match_by(earlier, later, matching_step::moved, changes, [](const location_sums& sums) {
+    return function_key{sums.function, sums.type};
+  });
+  match_by(earlier, later, matching_step::last, changes, name_key);
   return changes;
 }
 
 // Returns how many of the functions that allocate in the smaller recording also do in the other one.
 double share_in_common(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
   const auto functions_of = [](const std::vector<location_sums>& locations) {
-    std::set<function_key> functions;
-    for (const location_sums& sums : locations) functions.insert(name_key(sums));
+    std::set<std::string> functions;
+    for (const location_sums& sums : locations) {
+      const bool has_own_name = !sums.function.empty() && sums.function != "main";
+      functions.insert(has_own_name ? sums.function : sums.function + ' ' + file_name(sums.file));
+    }
     return functions;
   };
-  const std::set<function_key> earlier = functions_of(before), later = functions_of(after);
+  const std::set<std::string> earlier = functions_of(before), later = functions_of(after);
   const auto common =
-      std::count_if(earlier.begin(), earlier.end(), [&](const function_key& key) { return later.contains(key); });
+      std::count_if(earlier.begin(), earlier.end(), [&](const std::string& name) { return later.contains(name); });
   return common == 0
              ? 0
              : as_double(static_cast<std::uint64_t>(common)) / as_double(std::min(earlier.size(), later.size()));
@@ -164,7 +187,11 @@ double share_in_common(const std::vector<location_sums>& before, const std::vect
 
 }  // namespace
 
-range change::achieved_ns() const {
+double location_sums::error() const {
+  return allocations == 0 ? 0 : errors_of_95_percent * std::sqrt(variance) / as_double(allocations);
+}
+
+range change::model_saved_ns() const {
   // Compares bounds of the same kind: both low ends, and both high ends.
   const range earlier = before ? before->now_ns : range(), later = after ? after->now_ns : range();
   const double low_difference = earlier.low - later.low, high_difference = earlier.high - later.high;
@@ -176,12 +203,23 @@ const offer* change::judged_offer() const {
   return taken_instead ? &before->others[*taken_instead] : &*before->first;
 }
 
-bool change::is_as_predicted() const {
+std::uint64_t change::predicted_allocations() const {
   const offer* const offer = judged_offer();
-  if (offer == nullptr) return false;
-  const range predicted_ns = offer->predicted.saved_ns, achieved = achieved_ns();
-  return is_taken && achieved.high >= predicted_ns.low &&
-         (achieved.low <= predicted_ns.high || offer->predicted.saves_more);
+  if (offer == nullptr) return 0;
+  const std::uint64_t saved = offer->predicted.calls_saved;
+  return saved == 0 ? before->allocations : std::min(saved, before->allocations);
+}
+
+count_outcome change::outcome() const {
+  if (!is_taken) return count_outcome::not_taken;
+  constexpr double max_standard_errors = 5, max_share = 0.1;
+  const double predicted = as_double(predicted_allocations());
+  // The decrease at other places may be one of the load, or come of remedies that were applied there.
+  const double remaining = as_double(before->allocations) - predicted, present = as_double(after->allocations);
+  const double surplus = present - std::clamp(present, remaining * remaining_share, remaining);
+  const double by_chance = max_standard_errors * std::sqrt(before->variance + after->variance);
+  if (std::fabs(surplus) <= std::max(max_share * predicted, by_chance)) return count_outcome::as_predicted;
+  return surplus > 0 ? count_outcome::fewer_gone : count_outcome::more_gone;
 }
 
 namespace {
@@ -238,9 +276,12 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
     sums_here.total.now_ns += view.predicted.now_ns;
     sums_here.total.allocations_by_category[static_cast<std::size_t>(view.facts.category)] +=
         view.facts.sums[format::blocks];
+    sums_here.total.variance_by_category[static_cast<std::size_t>(view.facts.category)] +=
+        as_double(view.facts.sums[format::spread]);
     if (view.predicted.now_ns.middle() > sums_here.dearest) {
       sums_here.dearest = view.predicted.now_ns.middle();
       sums_here.total.remedy = view.remedy;
+      sums_here.total.type = view.allocation.type;
     }
     if (!view.offers.empty()) add_offer(sums_here.total.first, view.offers.front());
     for (std::size_t index = 1; index < view.offers.size(); ++index)
@@ -258,15 +299,18 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
 
 difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
   difference difference;
-  const auto add_all = [](const std::vector<location_sums>& locations, auto& by_category, range& now_ns) {
+  const auto add_all = [](const std::vector<location_sums>& locations, auto& by_category, auto& variance,
+                          range& now_ns) {
     for (const location_sums& sums : locations) {
-      for (std::size_t index = 0; index < category_count; ++index)
+      for (std::size_t index = 0; index < category_count; ++index) {
         by_category[index] += sums.allocations_by_category[index];
+        variance[index] += sums.variance_by_category[index];
+      }
       now_ns += sums.now_ns;
     }
   };
-  add_all(before, difference.before, difference.before_ns);
-  add_all(after, difference.after, difference.after_ns);
+  add_all(before, difference.before, difference.before_variance, difference.before_ns);
+  add_all(after, difference.after, difference.after_variance, difference.after_ns);
   difference.changes = matched(before, after);
   difference.common_share = share_in_common(before, after);
   std::erase_if(difference.changes, is_same);
@@ -276,10 +320,11 @@ difference compare(const std::vector<location_sums>& before, const std::vector<l
   for (change& change : difference.changes) {
     const double others_before = has_all(difference.before) - as_double(change.before ? change.before->allocations : 0);
     const double others_after = has_all(difference.after) - as_double(change.after ? change.after->allocations : 0);
-    find_taken(change, others_before == 0 ? 1 : others_after / others_before);
+    change.remaining_share = others_before == 0 ? 1 : std::min(others_after / others_before, 1.0);
+    find_taken(change);
   }
   std::stable_sort(difference.changes.begin(), difference.changes.end(), [](const change& a, const change& b) {
-    return std::fabs(a.achieved_ns().middle()) > std::fabs(b.achieved_ns().middle());
+    return std::fabs(a.model_saved_ns().middle()) > std::fabs(b.model_saved_ns().middle());
   });
   return difference;
 }

@@ -218,15 +218,17 @@ export function difference() {
       before: './program', after: './program --pooled',
       allocations: {'same-thread': {before: 9000, after: 1000}, 'cross-thread': {after: 5}},
       heap_ns: {before: [8e7, 1.2e8], after: [1e7, 2e7]}, saved_cpu_ns: [6e7, 9e7], predicted_ns: [5e7, 8e7],
+      notes: ['another load: <b>'],
       changes: [
-        {before: side('make(int)', 8000, 1e8, {remedy: 'pool it'}), after: side('make(int)', 10, 1e6), achieved_ns: [7e7, 9e7], predicted: {name: 'pooled', saved_ns: [5e7, 8e7], holds: true}},
-        {before: side('gone&lt;"()', 100, 1e6), achieved_ns: [8e5, 1.2e6]},
-        {after: side('fresh()', 500, 5e6), achieved_ns: [-6e6, -4e6]},
+        {before: side('make(int)', 8000, 1e8, {remedy: 'pool it'}), after: side('make(int)', 10, 1e6), model_saved_ns: [7e7, 9e7], predicted: {name: 'pooled', is_taken: true, saved_ns: [5e7, 8e7], saved_allocations: 8000, outcome: 'as predicted'}},
+        {before: side('gone&lt;"()', 100, 1e6), model_saved_ns: [8e5, 1.2e6], predicted: {name: 'hoist', is_taken: false, saved_ns: [8e5, 1.2e6], saved_allocations: 100, outcome: 'not taken'}},
+        {after: side('fresh()', 500, 5e6), model_saved_ns: [-6e6, -4e6]},
       ],
       memory: {
         before: {peak_bytes: 8 << 20, end_bytes: 2 << 20}, after: {peak_bytes: 4 << 20},
         changes: [{before: side('keep&lt;"()', 9, 1, {peak_bytes: 5 << 20, end_bytes: 2 << 20}), after: side('keep&lt;"()', 9, 1, {peak_bytes: 1 << 20})}],
       },
+      syscalls: {before: {count: 9, nanoseconds: 5e9, waiting_nanoseconds: 4.8e9}, after: {count: 5, nanoseconds: 3e9, waiting_nanoseconds: 2.9e9}, changes: []},
     },
   };
 }

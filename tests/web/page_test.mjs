@@ -564,17 +564,24 @@ const tests = {
     for (const scheme of ['light', 'dark']) {
       const page = await open(write_page(template, difference(), `${folder}/difference.html`), {scheme});
       const text = await page.innerText('body');
-      for (const phrase of ['program --pooled', 'before: 80 to 120 ms', 'predicted: saves 50 to 80 ms', 'achieved: saves 60 to 90 ms', '9,000 → 1,000', 'as predicted', 'new', 'gone', 'gone&lt;"', 'at the peak: 8.0 MiB → 4.0 MiB', 'at the end: 2.0 MiB → 0 bytes', 'keep&lt;": 5.0 MiB → 1.0 MiB; at the end 2.0 MiB → 0 bytes']) {
+      for (const phrase of ['program --pooled', 'before: 80 to 120 ms', 'predicted: saves 50 to 80 ms', 'measured: saves 60 to 90 ms', '9,000 → 1,000', 'as predicted', 'the site is gone', 'Note: another load: <b>.', 'The heap cost, by the model', 'Saving by the model', '200 ms → 100 ms', 'and in calls that wait: 4.8 s → 2.9 s', 'new', 'gone', 'gone&lt;"', 'at the peak: 8.0 MiB → 4.0 MiB', 'at the end: 2.0 MiB → 0 bytes', 'keep&lt;": 5.0 MiB → 1.0 MiB; at the end 2.0 MiB → 0 bytes']) {
         assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
       }
       assert.deepEqual((await rows(page)).map((row) => row.split(' ')[0]), ['make', 'fresh', 'gone&lt;"'], 'the largest first');
       await page.click('tr.row .opens');
       assert.match(await page.innerText('.details'), /pool it/);
+      assert.match(await page.innerText('.details'), /7,990 are gone; 8,000 were predicted/);
+      assert.doesNotMatch(await page.innerText('main'), /achieved/i, 'the model measures nothing');
       await check_access(page, `difference, ${scheme}`);
       await page.fill('input[type=search]', 'fresh');
       assert.equal((await rows(page)).length, 1);
       await close(page);
     }
+    const waiting = difference();
+    waiting.difference.saved_cpu_ns = null;
+    const page = await open(write_page(template, waiting, `${folder}/waiting.html`));
+    assert.match(await page.innerText('main'), /measured: cannot be compared/);
+    await close(page);
   },
 
   async 'a fleet: the dearest sites, with their cost over the hosts of each release'() {

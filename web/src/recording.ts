@@ -216,8 +216,8 @@ export interface Side {
 export interface Change {
   before?: Side;
   after?: Side;
-  achieved_ns: Range;
-  predicted?: {name: string; saved_ns: Range; holds?: boolean};
+  model_saved_ns: Range;  // the difference of the counts at the model's prices
+  predicted?: {name: string; saved_ns: Range; is_taken?: boolean; saved_allocations?: number; outcome?: 'as predicted' | 'fewer' | 'more' | 'not taken'};
 }
 
 // A saving at the peak that the contents of a site's blocks tell.
@@ -246,6 +246,7 @@ export interface Use {
   file?: string;
   count?: number;
   nanoseconds?: number;
+  waiting_nanoseconds?: number;  // of `nanoseconds`, in calls that wait
 }
 
 export interface Use_changes {
@@ -259,8 +260,9 @@ export interface Difference {
   after: string;
   allocations?: Record<string, {before?: number; after?: number}>;  // missing without recorded heaps
   heap_ns: {before: Range; after: Range};
-  saved_cpu_ns: Range;
+  saved_cpu_ns: Range | null;  // null if the CPU times cannot be compared
   predicted_ns: Range;
+  notes?: string[];
   changes?: Change[];
   memory?: {before?: Memory_sums; after?: Memory_sums; changes?: {before?: Side; after?: Side}[]};
   cpu?: Use_changes | null;  // null if one of the recordings does not have them

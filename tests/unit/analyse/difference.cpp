@@ -1,4 +1,4 @@
-// Tests the comparison of two recordings: matching sites, changes, and predictions.
+// Tests the comparison of two recordings: matching sites, changes, and predictions of counts.
 #include "profiler/advise/difference.hpp"
 
 #include <gtest/gtest.h>
@@ -57,8 +57,8 @@ TEST(difference, a_site_that_is_gone_saves_all_of_it) {
   const difference difference = differences_of({view("f()", 1, 100), view("g()", 1, 10)}, {view("g()", 1, 10)});
   ASSERT_EQ(difference.changes.size(), 1U);
   EXPECT_FALSE(difference.changes[0].after);
-  EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().low, 1000);
-  EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().high, 2000);
+  EXPECT_DOUBLE_EQ(difference.changes[0].model_saved_ns().low, 1000);
+  EXPECT_DOUBLE_EQ(difference.changes[0].model_saved_ns().high, 2000);
   EXPECT_EQ(difference.before[0], 110U);
   EXPECT_EQ(difference.after[0], 10U);
 }
@@ -67,8 +67,8 @@ TEST(difference, a_new_site_costs) {
   const difference difference = differences_of({}, {view("f()", 1, 100)});
   ASSERT_EQ(difference.changes.size(), 1U);
   EXPECT_FALSE(difference.changes[0].before);
-  EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().low, -2000);
-  EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().high, -1000);
+  EXPECT_DOUBLE_EQ(difference.changes[0].model_saved_ns().low, -2000);
+  EXPECT_DOUBLE_EQ(difference.changes[0].model_saved_ns().high, -1000);
 }
 
 TEST(difference, a_line_that_moved_is_the_same_site) {
@@ -99,7 +99,7 @@ TEST(difference, an_alternative_that_was_applied_is_taken) {
   const change hoisted = differences_of({before}, {view("f()", 1, 2)}).changes.at(0);
   ASSERT_TRUE(hoisted.is_taken);
   EXPECT_EQ(hoisted.judged_offer()->predicted.remedy, remedy_kind::hoist);
-  EXPECT_TRUE(hoisted.is_as_predicted());
+  EXPECT_EQ(hoisted.outcome(), count_outcome::as_predicted);
   const change reserved = differences_of({before}, {view("f()", 1, 400)}).changes.at(0);
   ASSERT_TRUE(reserved.is_taken);
   EXPECT_FALSE(reserved.taken_instead);
@@ -114,25 +114,66 @@ TEST(difference, of_remedies_that_leave_next_to_nothing_the_first_is_taken) {
   site_view before = view("f()", 1, 1000);
   before.offers.push_back({{remedy_kind::hoist, {}, {9000, 21'000}, 999}, {}});
   before.offers.push_back({{remedy_kind::pooled, {}, {400, 600}, 0}, {}});
-  const change removal = differences_of({before}, {}).changes.at(0);
+  const change removal = differences_of({before}, {view("f()", 1, 1)}).changes.at(0);
   ASSERT_TRUE(removal.is_taken);
   EXPECT_FALSE(removal.taken_instead);
   EXPECT_EQ(removal.judged_offer()->predicted.remedy, remedy_kind::hoist);
 }
 
+// The code may have been removed, or the function may have another name.
+TEST(difference, of_a_site_that_is_gone_no_remedy_is_taken) {
+  site_view before = view("f()", 1, 1000);
+  before.offers.push_back({{remedy_kind::reserve, {}, {9000, 21'000}, 600}, {}});
+  before.offers.push_back({{remedy_kind::pooled, {}, {400, 600}, 0}, {}});
+  const change removal = differences_of({before}, {view("g()", 1, 400)}).changes.at(0);
+  ASSERT_TRUE(removal.is_gone());
+  EXPECT_FALSE(removal.is_taken);
+  EXPECT_FALSE(removal.taken_instead);
+  EXPECT_EQ(removal.judged_offer()->predicted.remedy, remedy_kind::reserve) << "the first one";
+  EXPECT_EQ(removal.outcome(), count_outcome::not_taken);
+}
+
+site_view view_in(const char* file, const char* function, std::uint64_t blocks, const char* type) {
+  site_view result = view(function, 1, blocks);
+  result.stack[0].file = file;
+  result.allocation.type = type;
+  return result;
+}
+
+TEST(difference, a_source_that_was_renamed_has_the_same_sites) {
+  site_view before = view_in("a.cpp", "f()", 1000, "std::vector<int>");
+  before.offers.push_back({{remedy_kind::reserve, {}, {9000, 21'000}, 800}, {}});
+  before.offers.push_back({{remedy_kind::pooled, {}, {400, 600}, 0}, {}});
+  const difference renamed =
+      differences_of({before, view_in("a.cpp", "g()", 70, "std::string")},
+                     {view_in("b.cpp", "f()", 200, "std::vector<int>"), view_in("b.cpp", "g()", 70, "std::string")});
+  ASSERT_EQ(renamed.changes.size(), 1U);
+  EXPECT_EQ(renamed.changes[0].after->file, "b.cpp");
+  ASSERT_TRUE(renamed.changes[0].is_taken);
+  EXPECT_EQ(renamed.changes[0].judged_offer()->predicted.remedy, remedy_kind::reserve);
+  EXPECT_EQ(renamed.common_share, 1) << "one program";
+}
+
+TEST(difference, a_function_of_another_type_or_of_several_files_has_not_moved) {
+  const site_view before = view_in("a.cpp", "f()", 1000, "std::vector<int>");
+  EXPECT_EQ(differences_of({before}, {view_in("b.cpp", "f()", 1000, "std::string")}).changes.size(), 2U);
+  EXPECT_EQ(differences_of({before}, {view_in("b.cpp", "f()", 1000, "std::vector<int>"),
+                                      view_in("c.cpp", "f()", 1000, "std::vector<int>")})
+                .changes.size(),
+            3U);
+  EXPECT_EQ(differences_of({view_in("a.so", "", 1000, "")}, {view_in("b.so", "", 1000, "")}).changes.size(), 2U)
+      << "nothing has a name";
+}
+
 TEST(difference, builds_of_sources_in_two_folders_match) {
-  const auto view_in = [](const char* file, std::uint64_t blocks) {
-    site_view result = view("f()", 1, blocks);
-    result.stack[0].file = file;
-    return result;
-  };
-  const difference moved = differences_of({view_in("/old/file.cpp", 100)}, {view_in("/new/file.cpp", 40)});
+  const auto view_of = [](const char* file, std::uint64_t blocks) { return view_in(file, "f()", blocks, ""); };
+  const difference moved = differences_of({view_of("/old/file.cpp", 100)}, {view_of("/new/file.cpp", 40)});
   ASSERT_EQ(moved.changes.size(), 1U);
   EXPECT_EQ(moved.changes[0].before->allocations, 100U);
   EXPECT_EQ(moved.changes[0].after->allocations, 40U);
   EXPECT_EQ(moved.common_share, 1);
-  const difference same_names = differences_of({view_in("/a/file.cpp", 100), view_in("/b/file.cpp", 70)},
-                                               {view_in("/b/file.cpp", 7), view_in("/a/file.cpp", 100)});
+  const difference same_names = differences_of({view_of("/a/file.cpp", 100), view_of("/b/file.cpp", 70)},
+                                               {view_of("/b/file.cpp", 7), view_of("/a/file.cpp", 100)});
   ASSERT_EQ(same_names.changes.size(), 1U) << "the folder tells files of one name apart";
   EXPECT_EQ(same_names.changes[0].before->file, "/b/file.cpp");
 }
@@ -144,18 +185,38 @@ TEST(difference, the_largest_is_first) {
   EXPECT_EQ(difference.changes[1].after->function, "h");
 }
 
-TEST(difference, what_was_predicted_is_held_against_what_came) {
-  const auto holds = [](range prediction) {
-    return differences_of({promised(view("f()", 1, 100), prediction)}, {}).changes.at(0).is_as_predicted();
+// The times of both are of one model, so that they would agree wherever the counts do.
+TEST(difference, counts_are_held_against_the_prediction) {
+  const auto outcome_of = [](std::uint64_t after, range prediction = {900, 1100}) {
+    site_view before = view("f()", 1, 1000);
+    before.offers.push_back({{remedy_kind::reserve, {}, prediction, 600}, {}});
+    return differences_of({before, view("g()", 2, 100)}, {view("f()", 1, after), view("g()", 2, 100)})
+        .changes.at(0)
+        .outcome();
   };
-  EXPECT_TRUE(holds({900, 1100})) << "1000 to 2000 came";
-  EXPECT_TRUE(holds({1900, 5000}));
-  EXPECT_FALSE(holds({0, 900}));
-  EXPECT_FALSE(holds({2100, 3000}));
-  site_view open = promised(view("f()", 1, 100), {100, 900});
-  open.offers.front().predicted.saves_more = true;
-  EXPECT_TRUE(differences_of({open}, {}).changes.at(0).is_as_predicted()) << "more is no surprise";
-  EXPECT_FALSE(differences_of({view("f()", 1, 100)}, {}).changes.at(0).is_as_predicted()) << "nothing was said";
+  EXPECT_EQ(outcome_of(400), count_outcome::as_predicted);
+  EXPECT_EQ(outcome_of(400, {0, 1}), count_outcome::as_predicted) << "whatever the model says of the time";
+  EXPECT_EQ(outcome_of(450), count_outcome::as_predicted) << "a tenth of 600";
+  EXPECT_EQ(outcome_of(470), count_outcome::fewer_gone);
+  EXPECT_EQ(outcome_of(350), count_outcome::as_predicted);
+  EXPECT_EQ(outcome_of(330), count_outcome::more_gone);
+  EXPECT_EQ(outcome_of(900), count_outcome::not_taken);
+  EXPECT_EQ(differences_of({view("f()", 1, 100)}, {view("f()", 1, 1)}).changes.at(0).outcome(),
+            count_outcome::not_taken)
+      << "nothing was predicted";
+  site_view first = view("f()", 1, 1000), second = view("g()", 2, 1000);
+  for (site_view* const before : {&first, &second})
+    before->offers.push_back({{remedy_kind::reserve, {}, {900, 1100}, 600}, {}});
+  const difference remedied = differences_of({first, second, view("h()", 3, 2000)},
+                                             {view("f()", 1, 400), view("g()", 2, 400), view("h()", 3, 2000)});
+  ASSERT_EQ(remedied.changes.size(), 2U);
+  for (const change& change : remedied.changes)
+    EXPECT_EQ(change.outcome(), count_outcome::as_predicted) << "the decrease of one is no smaller load of the other";
+}
+
+TEST(difference, every_program_has_a_main) {
+  EXPECT_EQ(differences_of({view_in("a.c", "main", 100, "")}, {view_in("b.c", "main", 100, "")}).common_share, 0);
+  EXPECT_EQ(differences_of({view_in("a.c", "main", 100, "")}, {view_in("/c/a.c", "main", 70, "")}).common_share, 1);
 }
 
 TEST(difference, samples_of_the_same_work_do_not_differ) {
@@ -219,21 +280,21 @@ TEST(difference, less_work_is_no_remedy) {
   const auto unit = [](std::uint64_t remedied, std::uint64_t second) {
     return std::vector{promised(view("f()", 1, remedied), {0, 5000}), view("g()", 2, second)};
   };
-  const auto as_predicted = [&](std::uint64_t remedied, std::uint64_t second) {
+  const auto is_taken = [&](std::uint64_t remedied, std::uint64_t second) {
     const auto changes = differences_of(unit(100, 100), unit(remedied, second)).changes;
-    return std::any_of(changes.begin(), changes.end(), [](const change& change) { return change.is_as_predicted(); });
+    return std::any_of(changes.begin(), changes.end(), [](const change& change) { return change.is_taken; });
   };
-  EXPECT_TRUE(as_predicted(0, 100));
-  EXPECT_TRUE(as_predicted(40, 100));
-  EXPECT_FALSE(as_predicted(80, 100)) << "most of it is still there";
-  EXPECT_FALSE(as_predicted(50, 50)) << "half of the work";
-  EXPECT_TRUE(as_predicted(10, 50)) << "less than the work";
+  EXPECT_TRUE(is_taken(0, 100));
+  EXPECT_TRUE(is_taken(40, 100));
+  EXPECT_FALSE(is_taken(80, 100)) << "most of it is still there";
+  EXPECT_FALSE(is_taken(50, 50)) << "half of the work";
+  EXPECT_TRUE(is_taken(10, 50)) << "less than the work";
   site_view growing = promised(view("f()", 1, 100), {0, 5000});
   growing.offers.front().predicted.calls_saved = 60;
-  EXPECT_TRUE(differences_of({growing}, {view("f()", 1, 40)}).changes.at(0).is_as_predicted());
-  EXPECT_FALSE(differences_of({growing}, {view("f()", 1, 80)}).changes.at(0).is_as_predicted());
+  EXPECT_EQ(differences_of({growing}, {view("f()", 1, 40)}).changes.at(0).outcome(), count_outcome::as_predicted);
+  EXPECT_FALSE(differences_of({growing}, {view("f()", 1, 80)}).changes.at(0).is_taken);
   growing.offers.front().predicted.remedy = remedy_kind::drop_in;
-  EXPECT_FALSE(differences_of({growing}, {}).changes.at(0).is_as_predicted()) << "which leaves the allocations";
+  EXPECT_FALSE(differences_of({growing}, {view("f()", 1, 0)}).changes.at(0).is_taken) << "which leaves the allocations";
 }
 
 TEST(difference, predictions_of_one_place_add_up) {

@@ -1,9 +1,9 @@
-// Two recordings of one program, before and after a change: the changed sites, with predicted and achieved savings.
+// Two recordings of one program, before and after a change: the changed sites, with what was predicted of them.
 import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {Change_state, State} from '../address';
 import {Bar, Choice, Kind, Search} from '../parts';
-import type {Change, Difference, Memory_sums, Range, Side, Use_changes} from '../recording';
+import type {Change, Difference, Memory_sums, Range, Side, Use, Use_changes} from '../recording';
 import {Table, type Column} from '../table';
 import {categories} from '../weights';
 import {cut, format_bytes, format_count, format_duration, format_estimate, format_range, grouped, middle, short_function, shown} from '../formatting';
@@ -21,11 +21,12 @@ const format_ms = (range: Range) => `${format_range(ms(range))} ms`;
 const format_saving = (range: Range) =>
   middle(range) < 0 ? `costs ${format_ms([-range[1], -range[0]])} more` : `saves ${format_ms(range)}`;
 
-function verdict({predicted, achieved_ns}: Change): string {
+// Compares the allocations that are gone with the prediction: the model's times agree wherever the counts do.
+function verdict({predicted, after}: Change): string {
   if (!predicted) return '';
-  if (predicted.holds) return 'as predicted';
-  if (achieved_ns[1] < predicted.saved_ns[0]) return 'less than predicted';
-  return achieved_ns[0] > predicted.saved_ns[1] ? 'more than predicted' : 'but it was not taken';
+  if (!after) return 'the site is gone';
+  const outcome = predicted.outcome ?? 'not taken';
+  return outcome === 'fewer' || outcome === 'more' ? `${outcome} than predicted` : outcome;
 }
 
 function Side_rows({title, side}: {title: string; side?: Side}): JSX.Element {
@@ -46,7 +47,8 @@ function Side_rows({title, side}: {title: string; side?: Side}): JSX.Element {
 
 function Change_details({row}: {row: Row}): JSX.Element {
   const {change} = row;
-  const longest = Math.max(ms(change.achieved_ns)[1], ms(change.predicted?.saved_ns ?? [0, 0])[1]);
+  const longest = Math.max(ms(change.model_saved_ns)[1], ms(change.predicted?.saved_ns ?? [0, 0])[1]);
+  const gone = (change.before?.allocations ?? 0) - (change.after?.allocations ?? 0);
   return (
     <>
       <h2><bdi>{row.name}</bdi></h2>
@@ -58,9 +60,11 @@ function Change_details({row}: {row: Row}): JSX.Element {
           <Bar range={ms(change.predicted.saved_ns)} longest={longest} label={`predicted ${format_ms(change.predicted.saved_ns)}`} />
         </>
       )}
-      <h3>Achieved{change.predicted ? `: ${verdict(change)}` : ''}</h3>
-      <p>{format_saving(change.achieved_ns)}</p>
-      <Bar range={ms(change.achieved_ns)} longest={longest} label={`achieved ${format_ms(change.achieved_ns)}`} />
+      <h3>Allocations{change.predicted ? `: ${verdict(change)}` : ''}</h3>
+      <p>{gone >= 0 ? `${grouped(gone)} are gone` : `${grouped(-gone)} more`}{change.predicted?.is_taken && change.predicted.saved_allocations !== undefined && `; ${grouped(change.predicted.saved_allocations)} were predicted`}</p>
+      <h3>Saving by the model</h3>
+      <p>{format_saving(change.model_saved_ns)}</p>
+      <Bar range={ms(change.model_saved_ns)} longest={longest} label={`by the model ${format_ms(change.model_saved_ns)}`} />
       <dl><Side_rows title="Before" side={change.before} /><Side_rows title="After" side={change.after} /></dl>
     </>
   );
@@ -83,13 +87,16 @@ function Memory_card({memory: {before, after, changes}}: {memory: NonNullable<Di
   );
 }
 
+const busy = (use?: Use) => (use?.nanoseconds ?? 0) - (use?.waiting_nanoseconds ?? 0);
+
 // The time of both programs in one kind of work, and the functions where it changed most.
 function Uses_card({title, uses}: {title: string; uses?: Use_changes | null}): JSX.Element | null {
   if (!uses || (!uses.before?.nanoseconds && !uses.after?.nanoseconds)) return null;
   return (
     <li class="card">
       <h2>{title}</h2>
-      <p><strong>{format_duration(uses.before?.nanoseconds)} → {format_duration(uses.after?.nanoseconds)}</strong></p>
+      <p><strong>{format_duration(busy(uses.before))} → {format_duration(busy(uses.after))}</strong></p>
+      {!!(uses.before?.waiting_nanoseconds || uses.after?.waiting_nanoseconds) && <p>and in calls that wait: <strong>{format_duration(uses.before?.waiting_nanoseconds)} → {format_duration(uses.after?.waiting_nanoseconds)}</strong></p>}
       {(uses.changes ?? []).slice(0, 3).map(({before, after}, index) => (
         <p key={index}><bdi>{cut(shown(short_function((after ?? before)?.function ?? '')), 60) || 'without a name'}</bdi>: {format_duration(before?.nanoseconds)} → {format_duration(after?.nanoseconds)}</p>
       ))}
@@ -112,24 +119,26 @@ export function Changes({difference, state, change}: {difference: Difference; st
     {name: 'before', label: 'Blocks before', is_minor: true, value: ({change: row}) => row.before?.allocations ?? 0, cell: ({change: row}) => (row.before ? format_count(row.before.allocations) : 'new')},
     {name: 'after', label: 'After', is_minor: true, value: ({change: row}) => row.after?.allocations ?? 0, cell: ({change: row}) => (row.after ? format_count(row.after.allocations) : 'gone')},
     {name: 'predicted', label: 'Predicted, ms', value: ({change: row}) => (row.predicted ? middle(row.predicted.saved_ns) : -1), cell: ({change: row}) => (row.predicted ? format_range(ms(row.predicted.saved_ns)) : '–')},
-    {name: 'achieved', label: 'Achieved, ms', value: ({change: row}) => Math.abs(middle(row.achieved_ns)),
-     cell: ({change: row}) => <span class={middle(row.achieved_ns) < 0 ? 'risk' : 'good'}>{format_range(ms(row.achieved_ns))}</span>},
-    {name: 'verdict', label: 'As predicted?', is_text: true, is_minor: true, value: (row) => verdict(row.change), cell: (row) => verdict(row.change)},
+    {name: 'model', label: 'Saving by the model, ms', value: ({change: row}) => Math.abs(middle(row.model_saved_ns)),
+     cell: ({change: row}) => <span class={middle(row.model_saved_ns) < 0 ? 'risk' : 'good'}>{format_range(ms(row.model_saved_ns))}</span>},
+    {name: 'verdict', label: 'Allocations gone', is_text: true, is_minor: true, value: (row) => verdict(row.change), cell: (row) => verdict(row.change)},
   ];
   const longest = Math.max(ms(difference.heap_ns.before)[1], ms(difference.heap_ns.after)[1]);
-  const gain = Math.max(ms(difference.predicted_ns)[1], ms(difference.saved_cpu_ns)[1], 1e-9);
+  const saved = difference.saved_cpu_ns;
+  const gain = Math.max(ms(difference.predicted_ns)[1], ms(saved ?? [0, 0])[1], 1e-9);
   return (
     <>
+      {(difference.notes ?? []).map((note, index) => <p key={index}>Note: {shown(note)}.</p>)}
       <ul class="cards first">
         {difference.allocations && <li class="card">
-          <h2>The heap cost</h2>
+          <h2>The heap cost, by the model</h2>
           <p>before: <strong>{format_ms(difference.heap_ns.before)}</strong></p><Bar range={ms(difference.heap_ns.before)} longest={longest} label={`before ${format_ms(difference.heap_ns.before)}`} />
           <p>after: <strong>{format_ms(difference.heap_ns.after)}</strong></p><Bar range={ms(difference.heap_ns.after)} longest={longest} label={`after ${format_ms(difference.heap_ns.after)}`} />
         </li>}
         <li class="card">
           <h2>CPU time</h2>
           <p>predicted: <strong>{format_saving(difference.predicted_ns)}</strong></p><Bar range={ms(difference.predicted_ns)} longest={gain} label={`predicted ${format_ms(difference.predicted_ns)}`} />
-          <p>achieved: <strong>{format_saving(difference.saved_cpu_ns)}</strong></p><Bar range={ms(difference.saved_cpu_ns)} longest={gain} label={`achieved ${format_ms(difference.saved_cpu_ns)}`} />
+          {saved ? <><p>measured: <strong>{format_saving(saved)}</strong></p><Bar range={ms(saved)} longest={gain} label={`measured ${format_ms(saved)}`} /></> : <p>measured: <strong>cannot be compared</strong></p>}
         </li>
         {difference.allocations && <li class="card">
           <h2>Allocations</h2>
@@ -148,7 +157,7 @@ export function Changes({difference, state, change}: {difference: Difference; st
         <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.sites.map((site): [string, string] => [site, site])]} />
         <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} sites that changed</output>
       </form>
-      <Table label="Changes" rows={rows} columns={columns} sort="achieved" state={state} change={change} id={(row) => row.id}
+      <Table label="Changes" rows={rows} columns={columns} sort="model" state={state} change={change} id={(row) => row.id}
              details={(row) => <Change_details row={row} />} empty_text={all_rows.length ? 'No change is like that.' : 'No site changed.'} />
     </>
   );
