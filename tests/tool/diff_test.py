@@ -145,9 +145,21 @@ class Diff(FolderTest):
                                r"[\d.,]+( million)? allocations are gone, as predicted of reserve")
         self.assertRegex(text, r"\nLocks: about [\d,]+ \(± \d+ %\) → ")
         self.assertRegex(text, r"\nMemory: no change beyond the error, at the peak and at the end\n")
-        calls = text[text.index("System calls: "):]
-        self.assertRegex(calls, r" in them, and .* in calls\s+that wait \(futex")
+        calls = " ".join(text[text.index("System calls: "):].split())
+        self.assertRegex(calls, r" in them, and [^()]* in calls that wait \(futex")
         self.assertNotRegex(calls, r"(munmap|madvise|mprotect) in ")
+
+    def test_changes_that_are_too_small_to_matter_are_counted_alone(self):
+        modes, rounds = ["--syscalls", "--full"], 50_000
+        (four,) = self.record_contended("four", modes=modes, rounds=rounds)
+        (six,) = self.record_contended("six", modes=modes, rounds=rounds, threads=6)
+        changes = json.loads(self.diff("--json", "--top", "1000", four, six))["syscalls"]["changes"]
+        relevant = [change for change in changes if change["is_relevant"]]
+        count = len(changes) - len(relevant)
+        self.assertGreater(count, 0, "two more threads map their stacks")
+        calls = self.diff("--top", "1000", four, six).split("System calls: ")[1]
+        self.assertIn(f"\n   {count} change{'' if count == 1 else 's'} too small to matter: --json\n", calls)
+        self.assertEqual(len(re.findall(r"\n   \w+ in ", calls)), len(relevant))
 
     def test_cpu_times_of_one_run_each_allow_for_the_machine(self):
         before, after = (json.loads(self.tarn("report", "--json", name).stdout)["recorder"]["overhead"]
