@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "profiler/base/quantity_text.hpp"
 #include "profiler/cli/diff.hpp"
 #include "profiler/findings/heap/own_heap.hpp"
 #include "profiler/report/report.hpp"
