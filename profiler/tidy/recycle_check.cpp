@@ -111,7 +111,9 @@ std::optional<obstacle> other_use(clang::ASTContext& context, const clang::VarDe
 std::optional<obstacle> objection_to(clang::ASTContext& context, const clang::VarDecl& variable,
                                      const clang::CompoundStmt& scope) {
   const SourceLocation start = variable.getLocation();
-  if (variable.getType().hasQualifiers()) return obstacle{quote(variable) + " is constant", start};
+  clang::Qualifiers qualifiers = variable.getType().getQualifiers();
+  qualifiers.removeConst();
+  if (qualifiers.hasQualifiers()) return obstacle{quote(variable) + " is volatile", start};
   if (variable.hasAttrs() || variable.isConstexpr() || variable.getStorageClass() != clang::SC_None ||
       variable.getType()->getContainedAutoType() != nullptr) {
     return obstacle{"the type of " + quote(variable) + " is not written out alone", start};
@@ -121,6 +123,13 @@ std::optional<obstacle> objection_to(clang::ASTContext& context, const clang::Va
   if (!is_std_class_in_all_instantiations(variable, kept_containers))
     return obstacle{quote(variable) + " may be another class in another instantiation", start};
   return other_use(context, variable, scope);
+}
+
+// Returns a statement on a variable, such as `x = text;` or `x.assign(first, last);`, as one on the object of its
+// handle.
+std::string by_handle(const std::string& statement, const std::string& name, const std::string& handle) {
+  const std::string operation = statement.substr(name.size());
+  return operation.front() == '.' ? handle + "->" + operation.substr(1) : "*" + handle + operation;
 }
 
 }  // namespace
@@ -189,20 +198,27 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
     if (value.reordered.isValid())
       result.notes.push_back({"this may change what stands before it in the text", value.reordered});
 
+    const bool is_constant = variable->getType().isConstQualified();
     const clang::SourceRange written_type = variable->getTypeSourceInfo()->getTypeLoc().getSourceRange();
-    if (written_type.getBegin() != start) return refuse("the type is not written out alone", start);
     type = text_at(context, written_type);
     if (type.empty()) return refuse("a macro writes this code", start);
+    if (is_constant ? text_at(context, {start, written_type.getEnd()}) != "const " + type
+                    : written_type.getBegin() != start) {
+      return refuse("the type is not written out alone", start);
+    }
     const std::string name = variable->getNameAsString();
     const std::string handle = "kept_" + name;
     for (const auto& [word, location] : free_names(context, function.getSourceRange())) {
       if (word == handle) return refuse("the function has the name '" + handle + "' already", location);
     }
     lines.push_back("auto " + handle + " = tarn::recycle<" + type + ">();");
-    lines.push_back(type + "& " + name + " = *" + handle + ";");
-    // The object comes empty.
-    llvm::copy_if(value.statements, std::back_inserter(lines),
-                  [&](const std::string& line) { return line != name + ".clear();"; });
+    const std::string reference = type + "& " + name + " = *" + handle + ";";
+    if (!is_constant) lines.push_back(reference);
+    for (const std::string& line : value.statements) {
+      if (line == name + ".clear();") continue;  // the object comes empty
+      lines.push_back(is_constant ? by_handle(line, name, handle) : line);
+    }
+    if (is_constant) lines.push_back("const " + reference);
   }
   if (!result.notes.empty()) result.level = certainty::review;
   const auto* first = clang::cast<clang::VarDecl>(*statement.decl_begin());

@@ -100,6 +100,42 @@ void queue(int count) {
   }
 }
 
+// A constant gets its value by the handle.
+void constants(const std::string& folder, const names& list, std::size_t count) {
+  // proven: 'path' with memory that the thread keeps
+  // becomes: auto kept_path = tarn::recycle<std::string>();
+  // becomes: *kept_path = folder;
+  // becomes: *kept_path += "/";
+  // becomes: *kept_path += list[0];
+  // becomes: const std::string& path = *kept_path;
+  // site: 0
+  const std::string path = folder + "/" + list[0];
+  // proven: 'part'
+  // becomes: auto kept_part = tarn::recycle<std::string>();
+  // becomes: kept_part->assign(path.begin(), path.end());
+  // becomes: const std::string& part = *kept_part;
+  // site: 0
+  const std::string part(path.begin(), path.end());
+  // proven: 'zeros' and the variables beside it
+  // becomes: auto kept_zeros = tarn::recycle<std::vector<long>>();
+  // becomes: kept_zeros->resize(count);
+  // becomes: const std::vector<long>& zeros = *kept_zeros;
+  // becomes: auto kept_ones = tarn::recycle<std::vector<long>>();
+  // becomes: kept_ones->assign(count, 1);
+  // becomes: const std::vector<long>& ones = *kept_ones;
+  // site: 0
+  const std::vector<long> zeros(count), ones(count, 1);
+  // proven: 'copy'
+  // becomes: auto kept_copy = tarn::recycle<names>();
+  // becomes: *kept_copy = list;
+  // becomes: const names& copy = *kept_copy;
+  // site: 0
+  const names copy = list;
+  const auto last_size = [copy] { return copy.back().size(); };
+  use(part);
+  total += last_size() + zeros.size() + static_cast<std::size_t>(ones.back());
+}
+
 }  // namespace forms
 
 namespace flow {
@@ -239,6 +275,7 @@ int main() {
     forms::with_count(static_cast<std::size_t>(7 * round));
     forms::alias(list);
     forms::queue(round);
+    forms::constants(list[0], list, static_cast<std::size_t>(5 * round));
     total += flow::recursive(round) + flow::leaves_early(list) + flow::leaves_early({}) + flow::leaves_early({"a"});
     try {
       flow::throws(round % 2 == 0);

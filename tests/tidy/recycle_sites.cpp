@@ -49,6 +49,12 @@ std::string returned(int count) {
   std::string text(static_cast<std::size_t>(count), 'a');
   return text;
 }
+std::string returned_constant(const std::string& source) {
+  // no edit: 'text' leaves the function here
+  // site: 0
+  const std::string text = source + source;
+  return text;
+}
 auto returned_by_a_lambda = [](int count) {
   // no edit: 'text' leaves the function here
   // site: 0
@@ -168,9 +174,15 @@ auto asked_by_the_result = []() -> auto {
 };
 
 void declared(const texts& list, std::string& source) {
-  // no edit: 'constant' is constant
+  // no edit: the type is not written out alone
   // site: 0
-  const std::string constant = source;
+  std::string const constant = source;
+  // no edit: 'uncertain' is volatile
+  // site: 0
+  const volatile texts uncertain(3);
+  // no edit: 'constant_name' takes over the memory of this value
+  // site: 0
+  const std::string constant_name = new_text();
   // no edit: the type of 'deduced' is not written out alone
   // site: 0
   auto deduced = source;
