@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "profiler/base/cpu_time.hpp"
 #include "profiler/base/failure.hpp"
@@ -98,7 +102,11 @@ std::string trial::build_in(const build_tree& tree) const {
     const command::helper_result configured = command::run_helper({"cmake", "-S", source, "-B", tree.build}, "", false);
     if (configured.code != 0) return "cmake cannot configure: " + telling_line(configured);
   }
-  const command::helper_result built = command::run_helper({"cmake", "--build", tree.build, "--parallel"}, "", false);
+  // Without a number, make would start all compilers at once.
+  std::vector<std::string> command = {"cmake", "--build", tree.build};
+  if (std::getenv("CMAKE_BUILD_PARALLEL_LEVEL") == nullptr)
+    command.push_back(fmt::format("--parallel={}", std::max(1U, std::thread::hardware_concurrency())));
+  const command::helper_result built = command::run_helper(command, "", false);
   return built.code == 0 ? std::string() : "the build fails: " + telling_line(built);
 }
 
