@@ -33,7 +33,7 @@ struct recording_cost {
 recording_cost cost_of(const format::recording& recording);
 
 // Returns such as "recording took 0.12 s of the CPU time, 4.0 %: system calls 0.10, heap 0.02", the largest kind first,
-// or that it is not known.
+// or that it is not known. "At least" stands before the time where threads waited for locks.
 std::string cost_text_of(const format::recording& recording);
 // Returns such as "tarn record itself took 0.01 s more".
 std::string collector_text_of(const format::recording& recording);

@@ -129,6 +129,11 @@ TEST(recording_cost, is_said_with_its_share_and_the_largest_kinds_first) {
   recording.work.amounts[format::dispatch_work] = 1'000'000'000;
   EXPECT_TRUE(cost_text_of(recording).starts_with("recording took 1.0 s of the CPU time, 100.0 %: system calls 1.0"))
       << "a share is at most the whole";
+  recording.end.wall_us = 1'000'000;
+  recording.acquisitions[{1, 0, 1}][format::wait_ticks] = 9'000'000;
+  EXPECT_TRUE(cost_text_of(recording).starts_with("recording took 1.0 s"));
+  recording.acquisitions[{1, 0, 1}][format::wait_ticks] = 11'000'000;
+  EXPECT_TRUE(cost_text_of(recording).starts_with("recording took at least 1.0 s")) << "waits have no price";
 }
 
 }  // namespace
