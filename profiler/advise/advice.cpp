@@ -107,6 +107,14 @@ bool read_name(allocation_info& allocation, std::string_view function) {
   return false;
 }
 
+// Returns whether both are one member function of a class template, perhaps with other template arguments.
+bool is_same_member(std::string_view function, std::string_view other_function) {
+  const auto class_of = [](std::string_view name) { return name.substr(0, name.find('<')); };
+  const auto member_of = [](std::string_view name) { return name.substr(std::min(name.size(), name.rfind(">::"))); };
+  const std::string_view name = qualified_name(function), other_name = qualified_name(other_function);
+  return !member_of(name).empty() && class_of(name) == class_of(other_name) && member_of(name) == member_of(other_name);
+}
+
 std::size_t size_of(std::string_view type) {
   struct sized_type {
     std::string_view name;
@@ -304,12 +312,21 @@ std::string reserved_size_text(const growth& grown, const site& site) {
 allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t skipped) {
   allocation_info allocation;
   bool names_type = false, is_built_up = false;
-  std::size_t own_frame = 0;
+  std::size_t own_frame = 0, named_frame = 0;
   for (; own_frame < frames.size(); ++own_frame) {
     const code_location& location = frames[own_frame];
     const std::string_view name = qualified_name(location.function);
     if (own_frame >= skipped && !is_wrapper(location)) break;
-    names_type = names_type || read_name(allocation, location.function);
+    // The compiler may have folded functions of equal code into one, which then has the types of another container.
+    // The outer of the two frames is the caller's.
+    const bool is_folded =
+        names_type && own_frame == named_frame + 1 && is_same_member(frames[named_frame].function, location.function);
+    if ((!names_type || is_folded) && read_name(allocation, location.function)) {
+      names_type = true;
+      named_frame = own_frame;
+    }
+    allocation.is_own_push_back = allocation.is_own_push_back || (name.starts_with("std::__cxx11::basic_string<") &&
+                                                                  name.find("::push_back(") != std::string_view::npos);
     // A copying constructor's frame is above the frame that allocates.
     if (allocation.kind == allocated_kind::text)
       allocation.was_copied |= name.find("_M_construct<char") != std::string_view::npos;
@@ -364,7 +381,15 @@ std::string container_key(const allocation_info& allocation, const std::vector<c
   return function.module + '\n' + function.function + '\n' + function.file + '\n' + allocation.type;
 }
 
+bool is_taken_over(const allocation_info& allocation) {
+  if (allocation.kind != allocated_kind::text) return false;
+  if (allocation.source.find("emplace_back(") != std::string::npos) return true;
+  return !allocation.is_own_push_back && allocation.source.find("push_back(") != std::string::npos;
+}
+
 bool is_applicable(remedy_kind remedy, const allocation_info& allocation) {
+  // A container keeps the text's memory, so that the next one would have to allocate all the same, and to copy.
+  if (is_taken_over(allocation) && (remedy == remedy_kind::hoist || remedy == remedy_kind::recycle)) return false;
   if (allocation.escape != escape_verdict::escapes) return true;
   // A copy may be avoided wherever it goes.
   if (remedy == remedy_kind::hoist) return allocation.was_copied;

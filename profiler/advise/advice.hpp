@@ -30,6 +30,7 @@ struct allocation_info {
   std::string element;            // the element of a container, or the pointed-to type
   std::size_t element_bytes = 0;  // its size; 0 if it is not known
   bool has_grown = false;         // a container outgrew its buffer
+  bool is_own_push_back = false;  // a character was added to a text
   bool was_copied = false;        // a container was copied, as far as is known to be used unchanged
   std::size_t frame = 0;          // index in the stack of the first function outside the library
   bool is_foreign = false;        // that function cannot be changed: it is in an installed library, or not in C or C++
@@ -51,12 +52,16 @@ void read_source(allocation_info& allocation, const std::vector<code_location>& 
 // lines. Empty if the site allocates for no container, or its type or function is not known.
 std::string container_key(const allocation_info& allocation, const std::vector<code_location>& frames);
 
+// Returns whether another container takes the text of the allocation's line, such as `names.push_back("x" + name)`.
+bool is_taken_over(const allocation_info& allocation);
+
 struct advice {
   std::string text;  // the change to make
   std::string code;  // the line to write, or the command to run; may be empty
   std::string risk;  // a possible harm; may be empty
 };
-// Returns false if the remedy keeps the block in a function that the block outlives.
+// Returns false if the remedy keeps a block in a function that the block outlives, or a text that another container
+// takes.
 bool is_applicable(remedy_kind remedy, const allocation_info& allocation);
 
 // Returns whether the remedy also saves work on the blocks that no recording shows, such as filling or copying a

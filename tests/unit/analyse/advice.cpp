@@ -144,6 +144,37 @@ TEST(advice, a_block_that_outlives_its_function_is_not_kept_there) {
   EXPECT_TRUE(is_applicable(remedy_kind::hoist, allocation)) << "the copy itself may not be needed";
 }
 
+TEST(advice, a_text_that_a_container_takes_is_not_kept) {
+  const std::string insert = std::string(text_name) + "::insert(unsigned long, char const*)";
+  const std::string push_back = std::string(text_name) + "::push_back(char)";
+  allocation_info allocation = allocation_at(stack({insert, "f()"}));
+  allocation.escape = escape_verdict::confined;
+  for (const char* const source :
+       {"names.push_back(\"item \" + std::to_string(i));", "names->emplace_back(prefix + name);"}) {
+    allocation.source = source;
+    EXPECT_FALSE(is_applicable(remedy_kind::hoist, allocation)) << source;
+    EXPECT_FALSE(is_applicable(remedy_kind::recycle, allocation)) << source;
+    EXPECT_TRUE(is_applicable(remedy_kind::arena, allocation)) << source;
+  }
+  allocation.source = "text.insert(0, prefix);";
+  EXPECT_TRUE(is_applicable(remedy_kind::hoist, allocation));
+  allocation_info growing = allocation_at(stack({push_back, "f()"}));
+  growing.source = "text.push_back('x');";
+  EXPECT_TRUE(is_applicable(remedy_kind::hoist, growing)) << "the text itself grows";
+}
+
+TEST(advice, of_folded_functions_the_callers_one_names_the_type) {
+  const auto function = [](const std::string& type, const std::string& member) {
+    return "std::_Vector_base<" + type + ", std::allocator<" + type + "> >::" + member;
+  };
+  const auto type_of = [](const std::vector<std::string>& functions) { return allocation_at(stack(functions)).type; };
+  const std::string allocates = "_M_allocate(unsigned long)", creates = "_M_create_storage(unsigned long)";
+  EXPECT_EQ(type_of({function("std::thread", allocates), function("unsigned long", allocates), "f()"}),
+            "std::vector<unsigned long>");
+  EXPECT_EQ(type_of({function("int", allocates), function("std::vector<int>", creates), "f()"}), "std::vector<int>")
+      << "one container in the other";
+}
+
 TEST(advice, buffers_of_one_container_have_one_key) {
   const auto key = [](const char* grown, const char* function) {
     const std::vector<code_location> frames = stack({grown, function});
