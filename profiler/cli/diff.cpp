@@ -80,7 +80,7 @@ void add_diff(CLI::App& application) {
   command->add_option("BEFORE", request->before, "recording before the change")->required();
   command->add_option("AFTER", request->after, "recording of the same work after the change")->required();
   CLI::Option* const as_json =
-      command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
+      command->add_flag("--json", request->as_json, "print JSON (share/doc/tarn/reference/report-json.md)");
   command->add_option("--html", request->page, "write an HTML report of all changes, in one file")
       ->type_name("OUT")
       ->excludes(as_json);

@@ -41,7 +41,7 @@ std::string programs_note(const side& before, const side& after, const analyse::
   const std::string earlier = name_of(before), later = name_of(after);
   if (earlier == later || difference.common_share >= min_common_share) return {};
   const std::string names = hides_names ? "" : fmt::format(", {} and {}", earlier, later);
-  return fmt::format("these are two programs{}: what differs need not come of a change", names);
+  return fmt::format("these are two programs{}: what differs need not come from a change", names);
 }
 
 // Returns how many times as often most places allocate after the change; 1 if that is not known. A remedy changes few
@@ -115,7 +115,7 @@ std::string scale_note(const side& before, const side& after, const std::vector<
   }
   if (differences.empty()) return {};
   return fmt::format(
-      "very different amounts: {}. Compare runs of one load, else what differs need not come of a change",
+      "very different amounts: {}. Compare runs of one load, else what differs need not come from a change",
       fmt::join(differences, ", "));
 }
 

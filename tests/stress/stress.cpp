@@ -224,14 +224,14 @@ void sleep_sometimes() {
     }
     std::thread([&, owner = threads::own_heap()] {
       actor foreign(98, -1);
-      std::uint64_t most_slabs = 0;
+      std::uint64_t max_slabs = 0;
       for (header* block : blocks) {
         check(block);
         tarn_free(block);
         // The count is there until somebody takes the inbox in, which the helper may do at any moment.
-        most_slabs = std::max<std::uint64_t>(most_slabs, owner->reclaimed.slabs);
+        max_slabs = std::max<std::uint64_t>(max_slabs, owner->reclaimed.slabs);
       }
-      reclaimed.fetch_add(most_slabs, std::memory_order_relaxed);
+      reclaimed.fetch_add(max_slabs, std::memory_order_relaxed);
       api::trim();
     }).join();
     std::this_thread::sleep_for(milliseconds(3));
