@@ -275,7 +275,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           <p>
             {counting_text}{' '}
             {has_heap && `Costs are computed with the prices of memory on ${data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. `}
-            The first figure is the middle of the range in brackets, which is expected to contain the true value.
+            The first figure is the middle of the range in brackets, which has no stated probability.
             {view.unit !== '% of CPU' && ' CPU time is that of all threads together in the whole run.'}
           </p>
           {!!data.recorder.dropped && <p class="risk">{plural(data.recorder.dropped, 'event')} {data.recorder.dropped === 1 ? 'is' : 'are'} missing: the recorder had no room.</p>}
