@@ -92,9 +92,10 @@ class Lanes(FolderTest):
         waits_ns = sum(lane[f"{state}_ns"] for lane in lanes.values() for state in STATES[2:])
         self.assertAlmostEqual(waits_ns, times["waiting_ns"] + times["unknown_ns"], delta=100)
         text = self.tarn("report", "--quick", "rec")
-        self.assertRegex(text, r"\nThreads +running runnable +lock +kernel +sleep +idle\n")
+        # A busy kernel loses records: then there is a column for the time that is not known.
+        self.assertRegex(text, r"\nThreads +running runnable +lock +kernel +sleep +idle( +unknown)?\n")
         share = round(100 * lanes["worker"]["lock_ns"] / sum(lanes["worker"][f"{state}_ns"] for state in STATES))
-        self.assertRegex(text, rf"\n +[\d.]+ s +\d+ % +\d+ % +{share} % +\d+ % +\d+ % +\d+ %  \d+ worker\n")
+        self.assertRegex(text, rf"\n +[\d.]+ s +\d+ % +\d+ % +{share} % +\d+ % +\d+ % +\d+ %( +\d+ %)?  \d+ worker\n")
         self.assertRegex(self.tarn("report", "--quick", "--top", "1", "rec"), r" %  2 more threads; --top N\n")
         first = json.loads(self.tarn("report", "--quick", "--json", "--top", "1", "rec"))["lanes"]
         self.assertEqual((len(first["threads"]), first["others"]["threads"]), (1, 2))
