@@ -30,7 +30,6 @@ set(CMAKE_CXX_FLAGS "-g -O1 -fno-inline -Wl,--build-id")
 add_executable(program program.cpp other.cpp)
 include_directories("${TARN_INCLUDE}")
 target_link_libraries(program "${TARN_LIBRARY}")
-add_custom_target(jobs ALL COMMAND sh -c "echo \"$MAKEFLAGS\" > jobs" VERBATIM)
 """,
     "shared.hpp": """#pragma once
 #include <vector>
@@ -484,10 +483,6 @@ class Trials(FixTest):
         self.assertEqual(problems[line_of("rejecting")], "")
         # Two patches have values.reserve, one has make_shared.
         self.assertEqual(len(list((self.folder / "out").iterdir())), PATCHES - 3)
-
-    def test_make_starts_as_many_compilers_as_there_are_processors(self):
-        text = self.fix("--json", "--check", "grep -q -- '-j[0-9]' build/jobs", "-o", self.folder / "out")
-        self.assertTrue(any(site["patch"] for site in json.loads(text)["sites"]), text)
 
     def test_a_command_that_fails_without_a_patch(self):
         for test_options in ["false"], ["true", "--check", "false"], ["true", "--prove", "false"]:
