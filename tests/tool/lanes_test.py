@@ -74,7 +74,9 @@ class Lanes(FolderTest):
             if sources:
                 held_ns = {part["holder"]: part["ns"] for part in lanes["worker"]["activities"]
                            if part["state"] == "lock"}
-                self.assertGreater(held_ns.get(numbers["holder"], 0), 0.9 * lanes["worker"]["lock_ns"], held_ns)
+                # Once the lock is free, the worker may wait for a processor, and nobody holds it.
+                self.assertGreater(held_ns.get(numbers["holder"], 0), 0.9 * lanes["worker"]["lock_ns"] - slack_ns,
+                                   held_ns)
             # The other thread waits for the spin to end, and then sleeps while the worker waits for its lock.
             lock = next(phase for phase in worker if phase["phase"] == "lock")
             begin_ns, end_ns = self.window(lanes, phases, to_ns, lock)
