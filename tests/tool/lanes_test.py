@@ -63,7 +63,8 @@ class Lanes(FolderTest):
                 for part in lanes["worker"]["activities"]:
                     if part["state"] not in states:
                         continue
-                    if phase["phase"] in FUNCTIONS:
+                    # Two threads that open their files of times may wait for each other in fopen, for microseconds.
+                    if phase["phase"] in FUNCTIONS and part["ns"] > BOUND_NS:
                         self.assertIn(FUNCTIONS[phase["phase"]], [frame["function"] for frame in part["stack"]])
                     for interval, ns in zip(part["intervals"], part["interval_ns"]):
                         from_ns = to_ns[interval - 1] if interval else 0
