@@ -8,15 +8,13 @@ import shutil
 import tempfile
 
 import prices
-from paths import PATHS, FolderTest, json_in, main, run_program
+from paths import PATHS, FolderTest, json_in, main, record_sites
 
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-diff-")
 
 
 def setUpModule():
-    for name, rounds in ("rec", "2000"), ("half", "1000"):
-        run_program(PATHS.tarn, "record", "--heap", "--full", "-o", f"{SHARED.name}/{name}", "--", PATHS.sites, rounds,
-                    "0")
+    record_sites(SHARED.name)
     prices.use_simple()
 
 

@@ -40,6 +40,12 @@ def json_in(page):
     return zlib.decompress(base64.b64decode(packed)).decode()
 
 
+def record_sites(folder):
+    """Records the program of many sites in full, as `rec`, and with half its rounds, as `half`."""
+    for name, rounds in ("rec", "2000"), ("half", "1000"):
+        run_program(PATHS.tarn, "record", "--heap", "--full", "-o", f"{folder}/{name}", "--", PATHS.sites, rounds, "0")
+
+
 class FolderTest(unittest.TestCase):
     """Each test has a folder of its own, with a space in its name, and runs programs in there."""
     prefix = "tarn test "

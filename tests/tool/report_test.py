@@ -12,15 +12,13 @@ import subprocess
 import tempfile
 
 import prices
-from paths import HANG_S, PATHS, FolderTest, json_in, main, run_program
+from paths import HANG_S, PATHS, FolderTest, json_in, main, record_sites
 
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-report-")
 
 
 def setUpModule():
-    for name, rounds in ("rec", "2000"), ("half", "1000"):
-        run_program(PATHS.tarn, "record", "--heap", "--full", "-o", f"{SHARED.name}/{name}", "--", PATHS.sites, rounds,
-                    "0")
+    record_sites(SHARED.name)
     prices.use_own()
 
 
