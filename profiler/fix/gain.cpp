@@ -8,7 +8,8 @@
 namespace tarn::fix {
 namespace {
 
-constexpr double max_probability = 0.01;
+// A patch may be tested twice, with more runs the second time (trial::judge): both together may err in 1 % of cases.
+constexpr double max_gain_probability = 0.005, likely_gain_probability = 0.05, max_loss_probability = 0.01;
 constexpr double large_ratio = 1.5;  // from here on a loss is told as a multiple
 
 double median_of(std::vector<double> values) {
@@ -72,11 +73,11 @@ gain gain_of(const std::vector<double>& plain, const std::vector<double>& patche
   const double gain_probability = rank_test(plain, patched), loss_probability = rank_test(patched, plain);
   gain result;
   result.saved_share = 1 - median;
-  if (median < 1 && gain_probability < max_probability) {
+  if (median < 1 && gain_probability < max_gain_probability) {
     result.outcome = effect::gain;
-  } else if (median > 1 && loss_probability < max_probability) {
+  } else if (median > 1 && loss_probability < max_loss_probability) {
     result.outcome = effect::loss;
-  } else if (*highest < 1) {
+  } else if (*highest < 1 || (median < 1 && gain_probability < likely_gain_probability)) {
     result.outcome = effect::likely_gain;
   } else if (*lowest <= 1 && *highest - *lowest > predicted_share) {
     result.outcome = effect::unclear;

@@ -157,6 +157,15 @@ TEST(fix, pairs_that_all_agree_are_no_noise) {
   // Other work slows down later runs: the ranks overlap, but no pair contradicts another one.
   EXPECT_EQ(gain_of({10, 12, 14, 16, 18}, {9, 11, 13, 14, 17}, 0.01).outcome, effect::likely_gain);
   EXPECT_EQ(gain_of({9, 11, 13, 14, 17}, {10, 12, 14, 16, 18}, 0.01).outcome, effect::no_gain) << "a loss, perhaps";
+  EXPECT_EQ(gain_of({10, 12, 14, 16, 18, 10, 12, 14, 16, 18}, {6, 8, 10, 11, 12, 6, 8, 10, 11, 12}, 0.01).outcome,
+            effect::gain)
+      << "more of such runs show it";
+}
+
+TEST(fix, one_disturbed_run_asks_for_more_runs) {
+  const gain likely = gain_of({10, 10.1, 10.2, 10.3, 10.4}, {9, 9.1, 9.2, 9.3, 10.05}, 0.01);
+  EXPECT_EQ(likely.outcome, effect::likely_gain);
+  EXPECT_THAT(likely.text, testing::HasSubstr("p = 0.008"));
 }
 
 }  // namespace
