@@ -308,7 +308,7 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
                          : "";
     const std::string waiters = verdict.waiters == 0 ? "Threads" : count_text(verdict.waiters, "thread");
     return fmt::format(
-        "{}{}{} waited {} for them{}{}.{}", unfinished, waiters, verdict.waiters > 1 ? " together" : "",
+        "{}{}{} waited {} for locks{}{}.{}", unfinished, waiters, verdict.waiters > 1 ? " together" : "",
         duration_text(verdict.waited_ns), wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
         stack.empty() || !names_site ? "" : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32),
         processor);

@@ -90,7 +90,7 @@ class Locks(Recorded):
         self.assertIn("hold_it", text)
         self.assertRegex(" ".join(text.split()),
                          r" (Worth doing|Little to gain): locks\. (1 thread|[\d,]+ threads together) waited "
-                         r"[\d.]+ (s|ms|µs) for them in a run of [\d.]+ (s|ms), most at locks\.cpp:\d+ ")
+                         r"[\d.]+ (s|ms|µs) for locks in a run of [\d.]+ (s|ms), most at locks\.cpp:\d+ ")
 
     def test_a_gate_limits_the_waits(self):
         def gate(limit, code):

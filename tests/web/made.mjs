@@ -88,7 +88,7 @@ export function example() {
   data.tick_ns = 0.5;
   data.verdicts = [
     {source: 'heap', verdict: 'worth doing', remedies: 12, text: 'Taking the first remedy of 12 sites saves about 25 % of CPU (17–33 %).'},
-    {source: 'locks', verdict: 'little to gain', remedies: 1, text: '2 threads together waited 12 ms for them in a run of 1.0 s.'},
+    {source: 'locks', verdict: 'little to gain', remedies: 1, text: '2 threads together waited 12 ms for locks in a run of 1.0 s.'},
   ];
   data.crossings = [[1, 1, 100000], [1, 2, 3000], [2, 2, 50000]];
   const holder = stack(data, [['hold(lock&)', '/home/me/src/hold.cpp', 7], ['main', '/home/me/main.cpp', 6]]);
