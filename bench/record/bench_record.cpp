@@ -1,11 +1,12 @@
 // Programs that only make events that a recorder records, ten frames deep. They are built twice, with and without frame
 // pointers:
-//   bench-record blocks|locks|calls|threads|tree TIMES [THREADS]
+//   bench-record blocks|locks|table|calls|threads|tree TIMES [THREADS]
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -39,6 +40,22 @@ void locks(long times) {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   for (long time = 0; time < times; ++time) {
     deep(frames_around, [&lock] { return pthread_mutex_lock(&lock) + pthread_mutex_unlock(&lock); });
+  }
+}
+
+// All threads update one table under one lock.
+void table(long times) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static std::array<long, 4096> counts = {};
+  constexpr int steps = 30;  // outside of the lock
+  std::uint64_t key = reinterpret_cast<std::uintptr_t>(&key);
+  for (long time = 0; time < times; ++time) {
+    for (int step = 0; step < steps; ++step) key = key * 0x9e3779b97f4a7c15 + 1;
+    deep(frames_around, [key, time] {
+      pthread_mutex_lock(&lock);
+      counts[key >> 52] += time;
+      return pthread_mutex_unlock(&lock);
+    });
   }
 }
 
@@ -85,12 +102,13 @@ int main(int count, char** arguments) {
   const std::string_view event = count > 2 ? arguments[1] : "";
   auto* const call = event == "blocks"    ? blocks
                      : event == "locks"   ? locks
+                     : event == "table"   ? table
                      : event == "calls"   ? calls
                      : event == "threads" ? threads
                      : event == "tree"    ? tree
                                           : nullptr;
   if (call == nullptr) {
-    std::fputs("usage: bench-record blocks|locks|calls|threads|tree TIMES [THREADS]\n", stderr);
+    std::fputs("usage: bench-record blocks|locks|table|calls|threads|tree TIMES [THREADS]\n", stderr);
     return 2;
   }
   const long times = std::atol(arguments[2]);

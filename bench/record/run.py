@@ -252,6 +252,8 @@ def programs(build, folder, small):
         Program("blocks, fewer", [plain, "blocks", str(pairs // 10), "2"], ["--full", "heaptrack", "dhat"],
                 2 * (pairs // 10), unit="pair"),
         Program("locks", [plain, "locks", str(locks)], ["--locks", "--locks --full"], locks, unit="pair"),
+        Program("contended lock", [plain, "table", str(locks // 8), "4"], ["--locks", "record"], locks // 8 * 4,
+                unit="update", goal=GOAL),
         Program("system calls", [plain, "calls", str(calls)], ["--syscalls", "strace"], calls, unit="call"),
         Program("reads", [plain, "calls", str(10 * calls)], default, 10 * calls, unit="call", goal=GOAL_OF_EVENTS),
         Program("brief threads", [plain, "threads", str(threads)], default, threads, unit="thread",
