@@ -103,21 +103,22 @@ bool records_calls() noexcept { return (header().sources & format::source_bit(fo
 // Stands for the record of a hold that `tarn record` does not see.
 constinit format::open_use no_use = {};
 
-// Gives a lock that was acquired unrecorded its site and its counters. The stack has the frame of the acquisition and
-// those frames of the current stack that have existed since then. Frames in between have returned and are unknown.
-void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
-  if (hold.cell != nullptr) return;
+// Returns the site of a hold that was acquired unrecorded, from the stack of a later call. It has the frame of the
+// acquisition and those frames of the later stack that have existed since then. Frames in between have returned and are
+// unknown.
+std::uint32_t walk_to_hold(thread& self, const acquisition_point& acquisition, const caller& present,
+                           stack_reads& reads) noexcept {
+  const work_timer timer(format::walk_ticks);
   std::uintptr_t frames[format::max_frames], lasting_frames[format::max_frames];
-  stack_reads reads;
   const std::size_t depth = walk(present, self.stack(), frames, reads);
   std::size_t count = 0;
-  lasting_frames[count++] = hold.caller;
-  if (present.stack > hold.stack) lasting_frames[count++] = frames[0];
+  lasting_frames[count++] = acquisition.caller;
+  if (present.stack > acquisition.stack) lasting_frames[count++] = frames[0];
   if (reads.count <= stack_reads::limit) {
     std::size_t next = 1;  // the frames in their order, among other words that were read
     for (std::uint32_t index = 0; index < reads.count && next < depth; ++index) {
       if (reads.values[index] != frames[next] && reads.values[index] + 1 != frames[next]) continue;
-      const bool has_lasted = present.stack + reads.offsets[index] + sizeof(std::uintptr_t) > hold.stack;
+      const bool has_lasted = present.stack + reads.offsets[index] + sizeof(std::uintptr_t) > acquisition.stack;
       if (has_lasted && count < format::max_frames) lasting_frames[count++] = frames[next];
       ++next;
     }
@@ -125,24 +126,37 @@ void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
     for (std::size_t next = 1; next < depth && count < format::max_frames; ++next)
       lasting_frames[count++] = frames[next];
   }
-  const std::uint32_t site = site_of(lasting_frames, count);
+  return site_of(lasting_frames, count);
+}
+
+// While a thread waits for a lock, the others may release it some hundred times, mostly from the same few places.
+std::uint32_t site_of_hold(thread& self, const acquisition_point& acquisition, const caller& present) noexcept {
+  stack_cache* const stacks = self.stacks();
+  if (stacks == nullptr) {
+    self.note_walk();
+    stack_reads reads;
+    return walk_to_hold(self, acquisition, present, reads);
+  }
+  if (const stack_cache::cached_hold* const cached = stacks->find_hold(acquisition, present)) return cached->later.site;
+  stack_cache::cached_stack& slot = stacks->slot_for_hold(acquisition, present);
+  const std::uint32_t site = walk_to_hold(self, acquisition, present, slot.reads);
+  stack_cache::keep(slot, present, site);
+  return site;
+}
+
+// Gives a lock that was acquired unrecorded its site and its counters.
+void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
+  if (hold.cell != nullptr) return;
+  const std::uint32_t site = site_of_hold(self, hold.acquisition, present);
   hold.since = 0;
   hold.use = &no_use;
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
   if (entry != nullptr) hold.cell = self.lock_cell_of(site, entry->number.load(std::memory_order_relaxed));
-}
-
-// Counts an acquisition once if another thread waits for its end, because all such acquisitions are recorded.
-void count_once(held_lock& hold) noexcept {
-  if (hold.counts_once) return;
-  hold.counts_once = true;
-  const std::uint64_t weight = hold.weight, surplus = weight - 1;  // may be -1
-  const auto subtract = [&](format::lock_counter counter, std::uint64_t amount) {
-    add(hold.cell->value[counter], std::uint64_t{0} - amount);
-  };
-  subtract(format::acquisitions, surplus);
-  if (hold.is_shared) subtract(format::reader_acquisitions, surplus);
-  subtract(format::lock_spread, weight * surplus);
+  // A site that is known to have acquired the lock has done so at least once.
+  if (hold.cell != nullptr && hold.cell->value[format::acquisitions].load(std::memory_order_relaxed) == 0) {
+    add(hold.cell->value[format::acquisitions], 1);
+    if (hold.is_shared) add(hold.cell->value[format::reader_acquisitions], 1);
+  }
 }
 
 [[gnu::noinline]] format::open_use& free_hold(thread& self) noexcept {
@@ -172,17 +186,19 @@ release_log* log_of(lock_entry& entry) noexcept {
   return log;
 }
 
+// Returns true while the last holder of each lock is known, also without a log of releases.
+bool knows_holders() noexcept { return header().interval == 0 || lock_samples::has_recorded_all(); }
+
 // Notes the holder of the lock for the threads that wait for it.
 void name_holder(thread& self, held_lock& hold, const caller& present) noexcept {
   if (self.shared_lock() != nullptr) return;
   attribute(self, hold, present);
   if (hold.cell == nullptr) return;
-  count_once(hold);
   const auto site = static_cast<std::uint32_t>(hold.cell->key.load(std::memory_order_relaxed) >> 32);
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
   if (entry == nullptr || entry == &excess_entry) return;
   const std::uint64_t holder = (std::uint64_t{site} << 32 | self.number()) + 1;
-  entry->holder.store(holder, std::memory_order_relaxed);
+  if (knows_holders()) entry->holder.store(holder, std::memory_order_relaxed);
   if (release_log* const log = log_of(*entry)) log->add(holder, hold.since, clock_ticks());
 }
 
@@ -197,17 +213,21 @@ void begin_locks_anew() noexcept {
   unmap(table.exchange(nullptr, std::memory_order_relaxed), entry_count * sizeof(lock_entry));
   used_entries = 0;
   lock_samples::begin_anew();
+  wait_samples::begin_anew();
   for (std::atomic<std::uint16_t>& threads : waiter_counts) threads.store(0, std::memory_order_relaxed);
 }
 
 acquisition::acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit limit,
-                         bool is_busy) noexcept
+                         bool is_skipped) noexcept
     : address_(lock), caller_(caller), type_(type), can_block_(limit == wait_limit::endless) {
   entry guard;
   if (!guard) return;
   if (sampled_locker != nullptr) count_work(format::recorded_locks, 1);
-  if (sampled_locker != nullptr && !is_busy && type != format::lock_type::condition)
+  if (is_skipped) {
+    weight_ = 0;
+  } else if (sampled_locker != nullptr && type != format::lock_type::condition) {
     weight_ = guard.self().samples_of_locks.take_weight(lock, caller.address, clock_ticks());
+  }
   site_ = site_from(guard.self(), caller);
   lock_entry* const entry = entry_of(lock, type, site_);
   if (entry != nullptr) cell_ = guard.self().lock_cell_of(site_, entry->number.load(std::memory_order_relaxed));
@@ -217,15 +237,14 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
 
 void acquisition::begin_wait() noexcept {
   if (entry_ == nullptr) return;
-  weight_ = 1;  // all waits are recorded
-  if (type_ != format::lock_type::condition) {
+  entry guard;
+  if (guard && type_ != format::lock_type::condition) {
+    has_mark_ = header().interval == 0 || guard.self().samples_of_waits.takes_next(clock_ticks());
     // The mark is set before the thread begins to wait, so the holder that releases the lock sees the mark.
-    waiter_count(address_).fetch_add(1, std::memory_order_seq_cst);
-    if (header().interval == 0 || lock_samples::has_recorded_all())
-      holder_ = entry_->holder.load(std::memory_order_relaxed);
+    if (has_mark_) waiter_count(address_).fetch_add(1, std::memory_order_seq_cst);
+    if (knows_holders()) holder_ = entry_->holder.load(std::memory_order_relaxed);
   }
   // Counts before the wait, as the wait does not end in a deadlock.
-  entry guard;
   if (guard && can_block_) count_orders(guard.self(), format::orders, 1);
   waiting_since_ = clock_ticks();
   if (guard) open_wait(guard.self());
@@ -244,7 +263,7 @@ void acquisition::open_wait(thread& self) noexcept {
 
 void acquisition::end_wait() noexcept {
   if (entry_ == nullptr) return;
-  waiter_count(address_).fetch_sub(1, std::memory_order_relaxed);
+  if (has_mark_) waiter_count(address_).fetch_sub(1, std::memory_order_relaxed);
   if (thread* const self = thread::current()) close(self->counts().wait);
 }
 
@@ -272,15 +291,31 @@ void acquisition::count_orders(thread& self, format::order_counter counter, std:
   }
 }
 
-void acquisition::count_wait(thread& self, bool has_acquired) noexcept {
+void acquisition::count_wait(thread& self, bool has_acquired, std::uint64_t now) noexcept {
   close(self.counts().wait);
-  const std::uint64_t now = clock_ticks(), ticks = now - waiting_since_;
+  const std::uint64_t ticks = now - waiting_since_;
   add(cell_->value[format::wait_ticks], ticks);
   keep_longest(cell_->value[format::longest_wait], ticks);
   // Where system calls are recorded, the wait has been counted as one already.
   if (is_in_region() && !records_calls()) [[unlikely]]
     count_violation(self, format::lock_waits, site_);
   if (entry_->number.load(std::memory_order_relaxed) == 0) return;
+  if (has_mark_) {
+    count_holders(self, has_acquired, now);
+  } else if (type_ != format::lock_type::condition) {
+    self.samples_of_waits.add(cell_, ticks);
+  }
+}
+
+// Counts those who held the lock during this wait, which also stands for waits without a mark.
+void acquisition::count_holders(thread& self, bool has_acquired, std::uint64_t now) noexcept {
+  const std::uint64_t own_ticks = now - waiting_since_;
+  const wait_samples::sum unmarked = self.samples_of_waits.take(cell_);
+  const std::uint64_t count = unmarked.waits + 1, ticks = unmarked.ticks + own_ticks;
+  const double scale = own_ticks == 0 ? 1 : static_cast<double>(ticks) / static_cast<double>(own_ticks);
+  const auto scaled = [&](std::uint64_t part) {
+    return unmarked.waits == 0 ? part : static_cast<std::uint64_t>(static_cast<double>(part) * scale);
+  };
   bool has_holder = false;
   std::uint64_t free_ticks = 0;
   if (const release_log* const log = entry_->log.load(std::memory_order_acquire)) {
@@ -288,17 +323,17 @@ void acquisition::count_wait(thread& self, bool has_acquired) noexcept {
     const wait_parts parts(*log, waiting_since_, now);
     // A thread that gave up did so because the lock was held, and that hold is in no log.
     if (has_acquired) free_ticks = parts.free_ticks();
-    add(cell_->value[format::free_ticks], free_ticks);
+    add(cell_->value[format::free_ticks], scaled(free_ticks));
     for (const wait_parts::part& part : parts) {
-      if (has_holder && part.ticks < ticks / little) break;
-      if (!add_wait(self, part.holder, has_holder ? 0 : 1, part.ticks)) return;
+      if (has_holder && part.ticks < own_ticks / little) break;
+      if (!add_wait(self, part.holder, has_holder ? 0 : count, scaled(part.ticks))) return;
       has_holder = true;
     }
   }
   // Where nobody has released it meanwhile, the wait was for the one that held it at the begin.
-  if (!has_holder && holder_ != no_holder) has_holder = add_wait(self, holder_, 1, ticks - free_ticks);
-  if (!has_holder) return;  // a condition, or acquired before the recording
-  count_orders(self, format::order_waits, 1);
+  if (!has_holder && holder_ != no_holder) has_holder = add_wait(self, holder_, count, scaled(own_ticks - free_ticks));
+  if (!has_holder) return;  // acquired before the recording
+  count_orders(self, format::order_waits, count);
   count_orders(self, format::order_ticks, ticks);
 }
 
@@ -323,14 +358,15 @@ void acquisition::note_success(bool is_shared) noexcept {
   entry guard;
   if (!guard) return;
   thread& self = guard.self();
-  if (entry_ != &excess_entry) {
+  const std::uint64_t now = clock_ticks();
+  if (entry_ != &excess_entry && knows_holders()) {
     entry_->holder.store((std::uint64_t{site_} << 32 | self.number()) + 1, std::memory_order_relaxed);
   }
   count(format::acquisitions);
   if (is_shared) add(cell_->value[format::reader_acquisitions], weight_);
   if (waiting_since_ != 0) {
     add(cell_->value[format::contended], 1);
-    count_wait(self, true);
+    count_wait(self, true, now);
   } else {
     count_orders(self, format::orders, weight_);
   }
@@ -338,13 +374,11 @@ void acquisition::note_success(bool is_shared) noexcept {
   if (held_lock* const hold = self.locks.push()) {
     hold->address = address_;
     hold->cell = cell_;
-    hold->caller = caller_.address;
-    hold->stack = caller_.stack;
-    hold->since = clock_ticks();
+    hold->acquisition = {caller_.address, caller_.stack};
+    hold->since = now;
     hold->weight = weight_;
     hold->type = static_cast<std::uint16_t>(type_);
     hold->is_shared = is_shared;
-    hold->counts_once = weight_ == 1;
     open_hold(self, *hold, index, *cell_, hold->since);
   }
 }
@@ -353,8 +387,9 @@ void acquisition::note_failure() noexcept {
   if (entry_ == nullptr) return;
   entry guard;
   if (!guard) return;
+  if (waiting_since_ != 0) weight_ = 1;  // a wait that fails takes long, so they are few
   count(format::refused);
-  if (waiting_since_ != 0) count_wait(guard.self(), false);
+  if (waiting_since_ != 0) count_wait(guard.self(), false, clock_ticks());
 }
 
 void acquisition::finish_condition_wait(bool was_woken) noexcept {
@@ -363,7 +398,7 @@ void acquisition::finish_condition_wait(bool was_woken) noexcept {
   if (!guard) return;
   count(was_woken ? format::acquisitions : format::refused);
   if (was_woken) add(cell_->value[format::contended], 1);
-  count_wait(guard.self(), was_woken);
+  count_wait(guard.self(), was_woken, clock_ticks());
 }
 
 void note_release(const void* lock, const caller& caller) noexcept {
@@ -372,12 +407,14 @@ void note_release(const void* lock, const caller& caller) noexcept {
   held_lock* const released = guard.self().locks.find(lock);
   if (released == nullptr) return;
   if (waiter_count(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
-  if (released->cell != nullptr) close(*released->use);
-  if (released->since != 0 && released->weight != 0) {
-    const std::uint64_t ticks = clock_ticks() - released->since;
-    add(released->cell->value[format::holds], released->weight);
-    add(released->cell->value[format::held_ticks], ticks * released->weight);
-    keep_longest(released->cell->value[format::longest_held], ticks);
+  if (released->cell != nullptr) {
+    close(*released->use);
+    if (released->since != 0) {
+      const std::uint64_t ticks = clock_ticks() - released->since;
+      add(released->cell->value[format::holds], released->weight);
+      add(released->cell->value[format::held_ticks], ticks * released->weight);
+      keep_longest(released->cell->value[format::longest_held], ticks);
+    }
   }
   guard.self().locks.remove(released);
 }

@@ -22,12 +22,21 @@ inline std::atomic<std::uint16_t>& waiter_count(const void* lock) noexcept {
   return waiter_counts[reinterpret_cast<std::uintptr_t>(lock) * 0x9e3779b97f4a7c15ULL >> (64 - waiter_count_bits)];
 }
 
-// Returns the calling thread where an acquisition without a wait may go unrecorded, and null elsewhere. The caller then
-// tries the lock, and calls push_unrecorded() if that succeeds.
-[[gnu::always_inline]] inline thread* unrecorded_locker(const void* lock, const caller& caller) noexcept {
+// Says what is known of an acquisition before it.
+struct lock_look {
+  thread* self;     // the calling thread; null where the lock is looked up before it is tried
+  bool is_skipped;  // not recorded, unless it has to wait
+};
+// An acquisition that stands for others must find the lock held as often as they do. So it is tried at once, like those
+// that are skipped, and looked up while it is held. Where each acquisition is recorded, it is looked up before.
+// After a skipped one that succeeds, call push_unrecorded().
+[[gnu::always_inline]] inline lock_look look_at(const void* lock, const caller& caller) noexcept {
   thread* const self = sampled_locker;
-  const bool is_skipped = self != nullptr && !is_inside() && self->samples_of_locks.skips(lock, caller.address);
-  return is_skipped ? self : nullptr;
+  if (self == nullptr || is_inside()) [[unlikely]]
+    return {nullptr, false};
+  const bool is_skipped = self->samples_of_locks.skips(lock, caller.address);
+  const bool stands_for_others = self->samples_of_locks.weight() > 1;
+  return {stands_for_others || is_skipped ? self : nullptr, is_skipped};
 }
 [[gnu::always_inline]] inline void push_unrecorded(thread& self, const void* lock, format::lock_type type,
                                                    bool is_shared, const caller& caller) noexcept {
@@ -36,12 +45,10 @@ inline std::atomic<std::uint16_t>& waiter_count(const void* lock) noexcept {
     return;
   hold->address = lock;
   hold->cell = nullptr;
-  hold->caller = caller.address;
-  hold->stack = caller.stack;
+  hold->acquisition = {caller.address, caller.stack};
   hold->weight = 0;
   hold->type = static_cast<std::uint16_t>(type);
   hold->is_shared = is_shared;
-  hold->counts_once = false;
 }
 // Returns true when the lock that is about to be released was not recorded, and no thread waits for it. The release
 // then needs no further work.
@@ -76,9 +83,9 @@ class acquisition {
  public:
   // An acquisition that gives up in time is no part of a deadlock.
   enum class wait_limit : std::uint8_t { endless, timed };
-  // `is_busy`: a thread that would have passed has found the lock held.
+  // `is_skipped`: it would not be recorded if the lock had been free.
   acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit limit = wait_limit::timed,
-              bool is_busy = false) noexcept;
+              bool is_skipped = false) noexcept;
 
   // These note the begin of a wait, and its end with or without success, except for a wait for a condition.
   void begin_wait() noexcept;
@@ -93,7 +100,8 @@ class acquisition {
  private:
   void count(format::lock_counter counter) noexcept;
   void open_wait(thread& self) noexcept;
-  void count_wait(thread& self, bool has_acquired) noexcept;
+  void count_wait(thread& self, bool has_acquired, std::uint64_t now) noexcept;
+  void count_holders(thread& self, bool has_acquired, std::uint64_t now) noexcept;
   bool add_wait(thread& self, std::uint64_t holder, std::uint64_t count, std::uint64_t ticks) noexcept;
   void count_orders(thread& self, format::order_counter counter, std::uint64_t amount) noexcept;
 
@@ -102,9 +110,10 @@ class acquisition {
   lock_entry* entry_ = nullptr;  // null when it is not counted
   format::lock_cell* cell_ = nullptr;
   std::uint32_t site_ = 0;
-  std::uint16_t weight_ = 1;
+  std::uint16_t weight_ = 1;  // how many acquisitions it stands for; a skipped one is recorded because it waits
   format::lock_type type_;
   bool can_block_;
+  bool has_mark_ = false;  // while it waits, the lock's holder sees that
   std::uint64_t waiting_since_ = 0, holder_ = 0;
 };
 

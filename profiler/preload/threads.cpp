@@ -321,6 +321,7 @@ bool thread::set_up(std::uint32_t number) noexcept {
     record_->drawn_sum.store(first, std::memory_order_relaxed);
     const std::uint64_t now = clock_ticks();
     samples_of_locks.set_up(now ^ reinterpret_cast<std::uintptr_t>(this), now);
+    samples_of_waits.set_up(now + reinterpret_cast<std::uintptr_t>(this), now);
   }
   trace.set_up(number);
   record_->id = own_id();

@@ -11,6 +11,7 @@
 #include "profiler/preload/records/held_locks.hpp"
 #include "profiler/preload/records/lock_samples.hpp"
 #include "profiler/preload/records/pending_calls.hpp"
+#include "profiler/preload/records/wait_samples.hpp"
 #include "profiler/preload/stacks/stack.hpp"
 #include "profiler/preload/stacks/stack_cache.hpp"
 
@@ -58,6 +59,7 @@ class thread {
   trace_excerpt trace;  // records its events, one by one
   held_locks locks;     // the locks that it holds
   lock_samples samples_of_locks;
+  wait_samples samples_of_waits;
   pending_calls pending;
   std::int64_t unsent_bytes = 0;  // the part of its bytes in use that the process's sum lacks (peak.hpp)
 

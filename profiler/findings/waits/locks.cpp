@@ -261,7 +261,8 @@ const lock_group* lock_findings::group_of(const format::recording& recording, st
 lock_findings find_locks(const format::recording& recording) {
   struct collected_site {
     lock_site facts;
-    std::set<std::uint32_t> sites;  // sites of the recording
+    std::set<std::uint32_t> sites;                        // sites of the recording
+    std::map<std::uint32_t, std::uint64_t> waits_for_it;  // by the thread that waited for its holds
   };
   struct collected {
     lock_group facts;
@@ -304,7 +305,10 @@ lock_findings find_locks(const format::recording& recording) {
     group.threads.insert(key.thread);
   }
   for (const auto& [key, value] : recording.waits) {
-    lock_site& lock_place = site_of(group_of(key.lock), key.site);
+    collected& group = group_of(key.lock);
+    lock_site& lock_place = site_of(group, key.site);
+    if (const auto holder = group.sites.find(own_frames.inner_frames(key.holder_site)); holder != group.sites.end())
+      holder->second.waits_for_it[key.thread] += value[format::waits];
     const std::uint64_t waited = format::nanoseconds(recording.clock, value[format::waited_ticks]);
     add_wait(lock_place, {key.holder_site, key.holder, value[format::waits], waited});
   }
@@ -336,13 +340,17 @@ lock_findings find_locks(const format::recording& recording) {
     findings.still_waiting += group.still_waiting.size();
     findings.in_deadlock += static_cast<std::uint64_t>(std::count_if(
         group.still_waiting.begin(), group.still_waiting.end(), [](const auto& wait) { return wait.is_deadlock; }));
-    group.error = error_of(group.sums);
-    group.category = categorise(group, has_one_thread_each, wall_ns);
-    group.library = own_frames.installed_library(group.first_site);
-    group.read_mostly = find_read_mostly(recording, group, collected.uses, own_frames);
-    group.remedy = remedy_for(group, wall_ns);
     std::vector<collected_site*> order;
     for (auto& [frames, collected_at_site] : collected.sites) {
+      // Waits are counted, and acquisitions are estimated: there are at least as many as one thread has waited for.
+      std::uint64_t& acquisitions = collected_at_site.facts.sums[format::acquisitions];
+      std::uint64_t least = collected_at_site.facts.sums[format::contended];
+      for (const auto& [thread, waits] : collected_at_site.waits_for_it) least = std::max(least, waits);
+      if (group.type != lock_type::condition && acquisitions < least) {
+        group.sums[format::acquisitions] += least - acquisitions;
+        acquisitions = least;
+      }
+      collected_at_site.facts.error = error_of(collected_at_site.facts.sums);
       std::sort(collected_at_site.facts.waits.begin(), collected_at_site.facts.waits.end(),
                 [](const lock_wait& a, const lock_wait& b) { return a.nanoseconds > b.nanoseconds; });
       order.push_back(&collected_at_site);
@@ -352,10 +360,14 @@ lock_findings find_locks(const format::recording& recording) {
              std::tie(b->facts.sums[format::wait_ticks], b->facts.sums[format::acquisitions]);
     });
     for (collected_site* const collected_at_site : order) {
-      collected_at_site->facts.error = error_of(collected_at_site->facts.sums);
       for (const std::uint32_t site : collected_at_site->sites) group.index_by_site[site] = group.sites.size();
       group.sites.push_back(std::move(collected_at_site->facts));
     }
+    group.error = error_of(group.sums);
+    group.category = categorise(group, has_one_thread_each, wall_ns);
+    group.library = own_frames.installed_library(group.first_site);
+    group.read_mostly = find_read_mostly(recording, group, collected.uses, own_frames);
+    group.remedy = remedy_for(group, wall_ns);
     if (group.type != lock_type::condition) add(totals, group.sums);
     findings.groups.push_back(std::move(group));
   }

@@ -39,13 +39,14 @@ bool is_free_for_sure(const pthread_mutex_t* lock) noexcept {
 }
 bool is_free_for_sure(const volatile void*) noexcept { return false; }
 
-// Tries the lock, and then waits by `wait`, the function that the program called.
+// Acquires the lock by `wait`, the function that the program called, if it is busy. If the lock was tried before,
+// `result` is what came of it.
 template <class Result, class Lock, class Try, class Wait>
 [[gnu::noinline]] int acquire_counted(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt,
-                                      Wait wait, acquisition::wait_limit limit, bool is_busy) {
-  acquisition current(lock, type, caller, limit, is_busy);
-  int result = is_busy ? 0 : attempt(lock);
-  if (is_busy || Result::is_busy(result)) {
+                                      Wait wait, acquisition::wait_limit limit, const lock_look& look, int result) {
+  acquisition current(lock, type, caller, limit, look.is_skipped);
+  if (look.self == nullptr) result = attempt(lock);
+  if (Result::is_busy(result)) {
     take_step();  // a wait is a system call, and a lock that is free is none
     current.begin_wait();
     result = wait(lock);
@@ -59,19 +60,23 @@ template <class Result, class Lock, class Try, class Wait>
 template <class Result, class Lock, class Try, class Wait>
 [[gnu::always_inline]] inline int acquire(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt,
                                           Wait wait, acquisition::wait_limit limit) {
-  thread* const self = unrecorded_locker(lock, caller);
-  if (self != nullptr) [[likely]] {
-    const int result = is_free_for_sure(lock) ? wait(lock) : attempt(lock);
-    if (Result::is_acquired(result)) [[likely]]
-      push_unrecorded(*self, lock, type, is_shared, caller);
-    if (!Result::is_busy(result)) [[likely]]
-      return result;
+  const lock_look look = look_at(lock, caller);
+  int result = 0;
+  if (look.self != nullptr) [[likely]] {
+    result = is_free_for_sure(lock) ? wait(lock) : attempt(lock);
+    if (look.is_skipped) [[likely]] {
+      if (Result::is_acquired(result)) [[likely]]
+        push_unrecorded(*look.self, lock, type, is_shared, caller);
+      if (!Result::is_busy(result)) [[likely]]
+        return result;
+    }
   }
   if (!records(lock_kind)) {
-    if (self != nullptr) self->samples_of_locks.skip_many();
-    return wait(lock);
+    if (look.self == nullptr) return wait(lock);
+    look.self->samples_of_locks.skip_many();
+    return Result::is_busy(result) ? wait(lock) : result;
   }
-  return acquire_counted<Result>(lock, type, is_shared, caller, attempt, wait, limit, self != nullptr);
+  return acquire_counted<Result>(lock, type, is_shared, caller, attempt, wait, limit, look, result);
 }
 
 template <class Result, class Lock, class Try>
@@ -86,9 +91,10 @@ template <class Result, class Lock, class Try>
 template <class Result, class Lock, class Try>
 [[gnu::always_inline]] inline int attempt_only(Lock* lock, lock_type type, bool is_shared, const caller& caller,
                                                Try attempt) {
-  if (thread* const self = unrecorded_locker(lock, caller)) [[likely]] {
+  const lock_look look = look_at(lock, caller);
+  if (look.is_skipped) [[likely]] {
     const int result = attempt(lock);
-    if (Result::is_acquired(result)) push_unrecorded(*self, lock, type, is_shared, caller);
+    if (Result::is_acquired(result)) push_unrecorded(*look.self, lock, type, is_shared, caller);
     return result;
   }
   if (!records(lock_kind)) return attempt(lock);

@@ -6,19 +6,20 @@
 #include <cstdint>
 
 #include "profiler/format/region.hpp"
+#include "profiler/preload/stacks/stack_cache.hpp"
 
 namespace tarn::preload {
 
 struct alignas(16) held_lock {  // 64 bytes, so that an index is a shift
   const void* address;
-  format::lock_cell* cell;       // the counters of the acquisition; null while it has no site
-  format::open_use* use;         // where `tarn record` sees the hold, if anywhere; not set while there is no cell
-  std::uintptr_t caller, stack;  // the return address of the acquisition, and the stack pointer after it
-  std::uint64_t since;           // of the clock; 0 while the thread waits for a condition, and if it is not timed
-  std::uint16_t weight;          // how many acquisitions this one stands for; 0: it is not recorded
-  std::uint16_t type;            // format::lock_type
-  bool is_shared;                // held as one of several readers
-  bool counts_once;              // although its weight is larger: it waited, or another thread waited for it
+  format::lock_cell* cell;  // the counters of the acquisition; null while it has no site
+  format::open_use* use;    // where `tarn record` sees the hold, if anywhere; not set while there is no cell
+  acquisition_point acquisition;
+  std::uint64_t since;   // of the clock; 0 while the thread waits for a condition, and if it is not timed; not set
+                         // while there is no cell
+  std::uint16_t weight;  // how many acquisitions this one stands for; 0: it was skipped
+  std::uint16_t type;    // format::lock_type
+  bool is_shared;        // held as one of several readers
 };
 
 // The held locks of one thread. Locks beyond the limit are not timed. A signal's handler may take and release locks in

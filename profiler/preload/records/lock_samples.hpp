@@ -11,36 +11,34 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "profiler/preload/base/chance.hpp"
+#include "profiler/preload/base/event_gaps.hpp"
 
 namespace tarn::preload {
 
 // The state of one thread; all zeroes until it is set up.
 class lock_samples {
  public:
-  void set_up(std::uint64_t seed, std::uint64_t now) noexcept {
-    random_.set_up(seed);
-    draw(largest_weight());
-    last_draw_ = now;
-  }
+  void set_up(std::uint64_t seed, std::uint64_t now) noexcept { gaps_.set_up(seed, largest_weight(), now); }
 
   // Returns true when this acquisition is not recorded, unless it has to wait.
   [[gnu::always_inline]] bool skips(const void* lock, std::uintptr_t caller) noexcept {
     const std::uint32_t pair = pair_of(lock, caller);
     const std::uint32_t* const bucket = known_pairs_[bucket_of(pair)];
-    return (bucket[0] == pair || is_known_or_full(bucket, pair)) && --remaining_acquisitions_ >= 0;
+    return (bucket[0] == pair || is_known_or_full(bucket, pair)) && gaps_.skips();
   }
   // Counts an acquisition that is recorded at the clock's time `now`, and returns how many acquisitions it stands for.
   std::uint16_t take_weight(const void* lock, std::uintptr_t caller, std::uint64_t now) noexcept {
-    const std::uint16_t weight = add_pair(pair_of(lock, caller)) ? 1 : weight_;
-    if (remaining_acquisitions_ < 0) {
+    const std::uint16_t weight = add_pair(pair_of(lock, caller)) ? 1 : gaps_.weight();
+    if (gaps_.is_due()) {
       recorded_count.fetch_add(1, std::memory_order_relaxed);
-      draw(next_weight(now));
+      gaps_.draw_next(now, cost_of_one, largest_weight());
     }
     return weight;
   }
+  // Returns how many acquisitions the next recorded one stands for.
+  std::uint16_t weight() const noexcept { return gaps_.weight(); }
   // Called when the process is no longer recorded: the thread's next billion acquisitions are skipped.
-  void skip_many() noexcept { remaining_acquisitions_ = 1 << 30; }
+  void skip_many() noexcept { gaps_.skip_many(); }
 
   // Returns true while every acquisition of the process has been recorded.
   static bool has_recorded_all() noexcept { return recorded_count.load(std::memory_order_relaxed) < full_counts; }
@@ -49,9 +47,8 @@ class lock_samples {
 
  private:
   static constexpr std::uint32_t max_weight = 128;
-  // To record one acquisition takes some 150 ns in a server: 450 ticks of a clock of 3 GHz. A thread spends at most
-  // one tick in 40 on that.
-  static constexpr std::uint64_t recording_ticks = 450, inverse_time_share = 40;
+  // To record one acquisition takes some 150 ns in a server: 450 ticks of a clock of 3 GHz.
+  static constexpr event_gaps::cost cost_of_one = {450, 40};
   static constexpr int bucket_bits = 6, bucket_pairs = 8;
 
   // Returns a number that stands for a lock and the code that acquires it; never 0.
@@ -84,30 +81,10 @@ class lock_samples {
   static std::uint16_t largest_weight() noexcept {
     return growing_weight(recorded_count.load(std::memory_order_relaxed), max_weight, 1024);
   }
-  // Chooses the weight by the mean time between the acquisitions so far, of which the last ones count most.
-  std::uint16_t next_weight(std::uint64_t now) noexcept {
-    const std::uint64_t elapsed = now - last_draw_;
-    last_draw_ = now;
-    ticks_ = ticks_ / 2 + (elapsed > recording_ticks ? elapsed - recording_ticks : 0);
-    acquisitions_ = acquisitions_ / 2 + skipped_acquisitions_ + 1;
-    const std::uint64_t weight = recording_ticks * inverse_time_share * acquisitions_ / (ticks_ + 1);
-    return static_cast<std::uint16_t>(std::clamp<std::uint64_t>(weight, 1, largest_weight()));
-  }
-  void draw(std::uint16_t weight) noexcept {
-    weight_ = weight;
-    skipped_acquisitions_ = draw_gap(random_.next(), weight);
-    remaining_acquisitions_ = static_cast<std::int32_t>(skipped_acquisitions_);
-  }
 
   static inline constinit std::atomic<std::uint64_t> recorded_count = 0;  // by all threads, without those that waited
 
-  std::int32_t remaining_acquisitions_ = 0;  // acquisitions until the next one that is recorded
-  std::uint16_t weight_ = 0;
-  random_numbers random_;
-  std::uint32_t skipped_acquisitions_ = 0;  // acquisitions that are skipped before the next recorded one
-  std::uint64_t last_draw_ = 0;             // by the clock
-  // Decaying sums of the acquisitions, and of the time between them without that of recording.
-  std::uint64_t ticks_ = 0, acquisitions_ = 0;
+  event_gaps gaps_;
   std::uint32_t known_pairs_[std::size_t{1} << bucket_bits][bucket_pairs] = {};  // 0: none
 };
 
