@@ -344,11 +344,11 @@ lock_findings find_locks(const format::recording& recording) {
     for (auto& [frames, collected_at_site] : collected.sites) {
       // Waits are counted, and acquisitions are estimated: there are at least as many as one thread has waited for.
       std::uint64_t& acquisitions = collected_at_site.facts.sums[format::acquisitions];
-      std::uint64_t least = collected_at_site.facts.sums[format::contended];
-      for (const auto& [thread, waits] : collected_at_site.waits_for_it) least = std::max(least, waits);
-      if (group.type != lock_type::condition && acquisitions < least) {
-        group.sums[format::acquisitions] += least - acquisitions;
-        acquisitions = least;
+      std::uint64_t min_count = collected_at_site.facts.sums[format::contended];
+      for (const auto& [thread, waits] : collected_at_site.waits_for_it) min_count = std::max(min_count, waits);
+      if (group.type != lock_type::condition && acquisitions < min_count) {
+        group.sums[format::acquisitions] += min_count - acquisitions;
+        acquisitions = min_count;
       }
       collected_at_site.facts.error = error_of(collected_at_site.facts.sums);
       std::sort(collected_at_site.facts.waits.begin(), collected_at_site.facts.waits.end(),
