@@ -18,6 +18,7 @@
 #include "profiler/format/build_id.hpp"
 #include "profiler/format/clock.hpp"
 #include "profiler/format/region.hpp"
+#include "profiler/unwind/copied_stack.hpp"
 
 namespace tarn::cpu {
 namespace {
@@ -56,42 +57,6 @@ perf_event_header header_of(const std::vector<std::byte>& record) {
 
 }  // namespace
 
-// The copied part of a thread's stack, from its stack pointer up.
-class stack_samples::copied_stack {
- public:
-  copied_stack(std::uintptr_t low, const std::byte* bytes, std::size_t size) : low_(low), bytes_(bytes), size_(size) {}
-
-  bool is_cut() const { return is_cut_; }
-  bool has(std::uintptr_t address) const {
-    return size_ >= sizeof address && address >= low_ && address - low_ <= size_ - sizeof address;
-  }
-  std::uintptr_t read(std::uintptr_t address) const {
-    std::uintptr_t value = 0;
-    std::memcpy(&value, bytes_ + (address - low_), sizeof value);
-    return value;
-  }
-  bool reaches(std::uintptr_t stack) {
-    const bool is_inside = stack - low_ <= size_;
-    is_cut_ = is_cut_ || !is_inside;
-    return is_inside;
-  }
-  std::uintptr_t room_above(std::uintptr_t stack) const { return size_ - (stack - low_); }
-  // A signal may have interrupted another stack, of which there is no copy.
-  bool enter_interrupted(std::uintptr_t stack, std::uintptr_t frame_end) {
-    const bool is_inside = stack > frame_end && stack - low_ <= size_;
-    is_cut_ = is_cut_ || !is_inside;
-    return is_inside;
-  }
-  void note(std::uintptr_t, std::uintptr_t) {}
-  void note_frame_register() {}
-
- private:
-  std::uintptr_t low_;
-  const std::byte* bytes_;
-  std::size_t size_;
-  bool is_cut_ = false;
-};
-
 stack_samples::process_state& stack_samples::state_of(pid_t process) {
   const auto [entry, is_new] = processes_.try_emplace(process);
   if (is_new) entry->second.samples.stacks.emplace_back();  // stack 0
@@ -110,14 +75,14 @@ void stack_samples::add_mapping(process_state& state, std::uint64_t start, std::
 }
 
 void stack_samples::open(pid_t process, mapping& opened) {
-  std::unique_ptr<elf_file>& file = files_[opened.path];
+  std::unique_ptr<unwind::elf_file>& file = files_[opened.path];
   if (file == nullptr) {
     // The process may have another root, and may have ended.
     const std::string path_in_root = fmt::format("/proc/{}/root{}", process, opened.path);
     std::error_code ignored;
-    file = opened.path == vdso_path                         ? std::make_unique<elf_file>(elf_file::vdso())
-           : std::filesystem::exists(path_in_root, ignored) ? std::make_unique<elf_file>(path_in_root)
-                                                            : std::make_unique<elf_file>(opened.path);
+    file = opened.path == vdso_path ? std::make_unique<unwind::elf_file>(unwind::elf_file::vdso())
+           : std::filesystem::exists(path_in_root, ignored) ? std::make_unique<unwind::elf_file>(path_in_root)
+                                                            : std::make_unique<unwind::elf_file>(opened.path);
   }
   opened.file = file.get();
   opened.bias = opened.path == vdso_path
@@ -140,7 +105,7 @@ std::uint32_t stack_samples::stack_number(pid_t process, process_state& state, s
     mapping* const module = mapping_at(process, state, frame - 1);
     if (module == nullptr || module->is_noted || state.samples.modules.size() == format::max_modules) continue;
     module->is_noted = true;
-    const elf_file& file = *module->file;
+    const unwind::elf_file& file = *module->file;
     const bool has_parts = file.high() > file.low();
     const std::uint64_t start = module->bias + file.low(), end = module->bias + file.high();
     state.samples.modules.push_back({image, has_parts ? start : module->start, has_parts ? end : module->end,
@@ -239,7 +204,7 @@ stack_samples::sampled_stack stack_samples::read_stack(pid_t process, process_st
 stack_samples::sampled_stack stack_samples::walk(pid_t process, process_state& state, const unwind::caller& registers,
                                                  std::span<const std::byte> bytes) {
   std::vector<std::uint64_t> frames;
-  copied_stack memory(registers.stack, bytes.data(), bytes.size());
+  unwind::copied_stack memory(registers.stack, bytes.data(), bytes.size());
   if (bytes.data() != nullptr) {
     std::array<std::uintptr_t, format::max_cpu_frames> walked;
     const auto row_of = [&](std::uint64_t address) {

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/cpu/elf_file.hpp"
 #include "profiler/cpu/perf_events.hpp"
 #include "profiler/cpu/run_delays.hpp"
 #include "profiler/format/recording.hpp"
+#include "profiler/unwind/elf_file.hpp"
 #include "profiler/unwind/walk.hpp"
 
 namespace tarn::cpu {
@@ -43,7 +43,7 @@ class stack_samples {
   struct mapping {
     std::uint64_t start = 0, end = 0, offset = 0;
     std::string path;
-    elf_file* file = nullptr;  // null until a stack needs it
+    unwind::elf_file* file = nullptr;  // null until a stack needs it
     std::uint64_t bias = 0;
     bool is_noted = false;  // in `samples.modules`
   };
@@ -67,7 +67,6 @@ class stack_samples {
     std::map<format::site_facts, std::uint32_t> stack_numbers;
     std::map<std::pair<std::uint32_t, pid_t>, std::uint32_t> thread_numbers;  // by image and id
   };
-  class copied_stack;
 
   process_state& state_of(pid_t process);
   mapping* mapping_at(pid_t process, process_state& state, std::uint64_t address);
@@ -107,7 +106,7 @@ class stack_samples {
   pid_t kept_process_ = 0;  // 0: all processes
   std::uint64_t lost_ = 0, lost_until_ns_ = 0, now_ns_ = 0;
   std::map<pid_t, process_state> processes_;
-  std::map<std::string, std::unique_ptr<elf_file>> files_;
+  std::map<std::string, std::unique_ptr<unwind::elf_file>> files_;
 };
 
 }  // namespace tarn::cpu

@@ -35,6 +35,7 @@ void fail_in_use(pid_t process) {
 #include "profiler/launch/access.hpp"
 #include "profiler/launch/filters.hpp"
 #include "profiler/launch/remote_process.hpp"
+#include "profiler/launch/remote_stacks.hpp"
 #include "profiler/launch/traced_thread.hpp"
 
 namespace tarn::command {
@@ -88,12 +89,13 @@ class safe_points {
     }
   }
 
-  // `bytes` is how far above the stack pointer are searched for return addresses of the loader.
-  bool has(const user_regs_struct& registers, std::size_t bytes) const {
+  // Searches the thread's stack, up to `bytes` above the stack pointer, for return addresses of the loader and of
+  // allocators. They may be left over from calls that have returned: if `stacks` are given, these tell.
+  bool has(const user_regs_struct& registers, std::size_t bytes, remote_stacks* stacks) const {
     const auto call = static_cast<std::int64_t>(registers.orig_rax);
     if (!program_.empty() && (call < 0 || may_be_of_allocator(call))) return false;
     return !is_locking(registers.rip) && (call >= 0 ? is_plain(call, registers) : !is_c_library_code(registers.rip)) &&
-           is_stack_safe(registers.rsp, bytes);
+           (is_stack_safe(registers.rsp, bytes) || (stacks != nullptr && is_walk_safe(stacks->frames_of(registers))));
   }
 
  private:
@@ -151,6 +153,12 @@ class safe_points {
       if (index * 8 < bytes && is_locking(stack_words[index]) && follows_call(stack_words[index])) return false;
     }
     return true;
+  }
+  bool is_walk_safe(const std::vector<remote_address>& frames) const {
+    const auto is_safe = [&](remote_address frame) {
+      return !is_locking(frame - 1) && (frame != restorer_ || restorer_ == 0);
+    };
+    return !frames.empty() && std::all_of(frames.begin(), frames.end(), is_safe);
   }
   bool follows_call(remote_address address) const {
     std::array<unsigned char, 8> code{};
@@ -219,15 +227,18 @@ stopped_thread stop_one(const remote_process& process, const remote_instructions
   constexpr std::size_t max_distance = 4096, near_distance = 512;
   constexpr std::chrono::seconds patience{20};
   const auto begun = steady::now();
+  std::unique_ptr<remote_stacks> stacks;  // not before they are needed
   while (steady::now() < begun + patience) {
     const safe_points points(process);
     for (const pid_t number : stoppable_threads_of(process.number())) {
       const auto since = steady::now();
       auto thread = std::make_unique<traced_thread>(process, number, instructions);
       const bool is_patient = since < begun + patience / 2;
-      if (thread->is_stopped() && points.has(thread->registers(), is_patient ? max_distance : near_distance))
+      if (thread->is_stopped() &&
+          points.has(thread->registers(), is_patient ? max_distance : near_distance, stacks.get()))
         return {std::make_unique<hurried_thread>(number), std::move(thread), since};
     }
+    if (stacks == nullptr) stacks = std::make_unique<remote_stacks>(process);
     ::usleep(1000);
   }
   fail(exit_code::io_error,

@@ -140,6 +140,18 @@ class Attach(FolderTest):
                     self.say(program, "blocks 500")
                 self.finish(program)
 
+    def test_addresses_that_are_left_over_on_the_stack_are_no_calls(self):
+        program = self.program(LD_PRELOAD=PATHS.library)
+        program.stdin.write("leave\n")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), "waits\n")
+        recorder = self.record(program)
+        program.stdin.write("x")
+        program.stdin.flush()
+        self.assertEqual(program.stdout.readline(), "done\n")
+        self.end(recorder)
+        self.finish(program)
+
     def test_it_stops_and_starts_while_it_is_attached(self):
         program = self.program()
         recorder = self.record(program)

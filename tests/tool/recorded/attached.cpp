@@ -9,8 +9,8 @@
 // It obeys the lines of its input. "blocks N" allocates N large blocks at one place and frees them, "hold N" allocates
 // as many at another and keeps them until "drop". "fork" has a child allocate and checks its end, "vfork" lends its
 // thread to a child until that is killed, "plugin FILE N" loads a library that allocates, "filter" forbids itself some
-// system calls, and "exec" becomes cat. At the end of its input it prints how many answers were wrong, and exits
-// with 3.
+// system calls, "leave" waits for a byte with addresses of malloc's code on its stack, and "exec" becomes cat. At the
+// end of its input it prints how many answers were wrong, and exits with 3.
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -25,6 +25,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -175,6 +176,18 @@ void filter_calls() {
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) != 0) std::abort();
 }
 
+// Waits for a byte, with addresses on the stack that calls of malloc may have left there.
+void wait_beside_left_over_addresses() {
+  const auto* const code = static_cast<const unsigned char*>(::dlsym(RTLD_DEFAULT, "malloc"));
+  const void* const call = std::memchr(code, 0xe8, 4096);
+  if (call == nullptr) std::abort();
+  volatile std::uintptr_t left_over[16];
+  for (volatile std::uintptr_t& address : left_over) address = reinterpret_cast<std::uintptr_t>(call) + 5;
+  std::cout << "waits" << std::endl;
+  char byte;
+  if (::read(STDIN_FILENO, &byte, 1) != 1 || left_over[0] != left_over[15]) std::abort();
+}
+
 std::mutex sleeping_mutex;
 std::condition_variable sleeping_ends;
 void sleep_to_the_end() {
@@ -223,6 +236,7 @@ int main(int count, char** arguments) {
     if (line == "fork") fork_a_child(1000);
     if (line == "vfork") lend_thread();
     if (line == "filter") filter_calls();
+    if (line == "leave") wait_beside_left_over_addresses();
     if (line.starts_with("plugin ")) {
       const std::size_t space = line.rfind(' ');
       run_plugin(line.substr(7, space - 7), std::atoi(line.c_str() + space));

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "profiler/cpu/elf_file.hpp"
+#include "profiler/unwind/elf_file.hpp"
 
 namespace tarn::cpu {
 namespace {
@@ -72,14 +72,14 @@ TEST(call_frames, that_are_broken_are_read_within_their_bounds) {
 
 TEST(elf_file, of_something_else_has_neither_parts_nor_rows) {
   for (const char* const path : {"/nonexistent", "/proc/self/cmdline", "/", "/dev/null"}) {
-    elf_file file(path);
+    unwind::elf_file file(path);
     EXPECT_EQ(file.bias_of(0x1000, 0), std::nullopt) << path;
     EXPECT_EQ(file.row_at(0x1000).rule, unwind::row::unknown) << path;
   }
 }
 
 TEST(elf_file, of_the_program_knows_its_bias_and_its_rows) {
-  elf_file file("/proc/self/exe");
+  unwind::elf_file file("/proc/self/exe");
   std::uint64_t bias = 0;
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* target) {

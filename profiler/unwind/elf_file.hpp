@@ -9,7 +9,7 @@
 
 #include "profiler/unwind/call_frames.hpp"
 
-namespace tarn::cpu {
+namespace tarn::unwind {
 
 // Copies the call frame information, so that a file that is replaced or cut while it is used does no harm. A file that
 // cannot be read, or is no ELF file of 64 bits, has no parts and no rows.
@@ -26,7 +26,7 @@ class elf_file {
   std::uint64_t high() const { return high_; }
 
   // Returns the row of an address of the file, before the bias is added. Rows are cached.
-  unwind::row row_at(std::uint64_t address);
+  row row_at(std::uint64_t address);
 
  private:
   struct part {
@@ -43,7 +43,7 @@ class elf_file {
   std::vector<unsigned char> frames_;  // .eh_frame_hdr and .eh_frame, with the bytes between and behind them
   std::uint64_t frames_at_ = 0;        // address of the first byte
   std::size_t header_ = 0;             // where in `frames_` the .eh_frame_hdr lies
-  std::unordered_map<std::uint64_t, unwind::row> rows_;
+  std::unordered_map<std::uint64_t, row> rows_;
 };
 
-}  // namespace tarn::cpu
+}  // namespace tarn::unwind

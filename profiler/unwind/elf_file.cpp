@@ -1,4 +1,4 @@
-#include "profiler/cpu/elf_file.hpp"
+#include "profiler/unwind/elf_file.hpp"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <array>
 #include <cstring>
 
-namespace tarn::cpu {
+namespace tarn::unwind {
 namespace {
 
 constexpr std::uint64_t load_page_bytes = 4096;
@@ -82,16 +82,16 @@ std::optional<std::uint64_t> elf_file::bias_of(std::uint64_t start, std::uint64_
   return std::nullopt;
 }
 
-unwind::row elf_file::row_at(std::uint64_t address) {
+row elf_file::row_at(std::uint64_t address) {
   if (frames_.empty()) return {};
   const auto [entry, is_new] = rows_.try_emplace(address);
   if (!is_new) return entry->second;
   const unsigned char* const bytes = frames_.data();
-  const unwind::row result = unwind::row_in(bytes, bytes + frames_.size(), bytes + header_,
-                                            reinterpret_cast<std::uintptr_t>(bytes) + (address - frames_at_));
+  const row result = row_in(bytes, bytes + frames_.size(), bytes + header_,
+                            reinterpret_cast<std::uintptr_t>(bytes) + (address - frames_at_));
   entry->second = result;
   if (rows_.size() > max_rows) rows_.clear();
   return result;
 }
 
-}  // namespace tarn::cpu
+}  // namespace tarn::unwind
