@@ -1,10 +1,11 @@
 // Chooses which acquisitions of locks are recorded, so that passing through a lock costs little.
 //
-// An acquisition that has to wait is always recorded, and so is a thread's first one of each lock at each call site.
-// Each other one is recorded with the probability 1 / W, independently of all others, and counts W times. So the
-// counts are unbiased estimates (Horvitz and Thompson), and the sum of W (W - 1) over the recorded ones is an unbiased
-// estimate of the variance. A thread chooses W from its past alone: so large that recording takes a small part of its
-// time, and no larger than what the process has recorded allows (chance.hpp). With `--full` all are recorded.
+// A thread's first acquisition of each lock at each call site is always counted. Each other one is counted with the
+// probability 1 / W, independently of all others, and counts W times, whether it has to wait or not. So the counts are
+// unbiased estimates (Horvitz and Thompson), and the sum of W (W - 1) over the counted ones is an unbiased estimate of
+// the variance. A thread chooses W from its past alone: so large that recording takes a small part of its time, and no
+// larger than what the process has recorded allows (chance.hpp). With `--full` all are counted. Waits are all recorded,
+// also those of acquisitions that are not counted.
 #pragma once
 
 #include <atomic>
