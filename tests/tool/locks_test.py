@@ -216,6 +216,28 @@ class Samples(Recorded):
         self.assertEqual(functions - {"hold_it", "wait_for_it"}, set(), changes)
 
 
+class Crowd(Recorded):
+    """Threads that wait every few microseconds: some waits stand for the others."""
+    ROUNDS = 1_000_000
+    arguments = ("crowd", str(ROUNDS))
+
+    def test_samples_stand_for_acquisitions_that_wait_and_that_do_not(self):
+        lock = self.lock("push_in")
+        self.assertGreater(lock["error"], 0)
+        self.assertLess(lock["error"], 0.02)
+        # Eight standard deviations.
+        self.assertAlmostEqual(lock["acquisitions"], 4 * self.ROUNDS, delta=4 * lock["error"] * 4 * self.ROUNDS)
+
+    def test_holders_have_no_more_than_what_was_waited(self):
+        lock = self.lock("push_in")
+        waits = [wait for site in lock["sites"] for wait in site["waits"]]
+        self.assertGreater(lock["waited_count"], 0)
+        self.assertGreater(len(waits), 0)
+        self.assertLessEqual(sum(wait["waits"] for wait in waits), lock["waited_count"])
+        self.assertLessEqual(sum(wait["waited_ns"] for wait in waits), lock["waited_ns"])
+        self.assertLessEqual(lock["held_wait_ns"], lock["waited_ns"])
+
+
 class Kept(Recorded):
     """Waits and holds that never end."""
     arguments = ("kept", "1")

@@ -1,6 +1,7 @@
 // Uses locks of every kind with known counts, for `tarn report` to find:
 //   locks ROUNDS            all kinds
 //   locks samples ROUNDS    some of them so often that the recorder samples them
+//   locks crowd ROUNDS      four threads that take one lock all the time, so that many wait
 //   locks kept ROUNDS       a lock that three threads wait for, and one more that gives up, until the program ends
 //   locks convoy ROUNDS     threads that wait one behind the other, all because of the first holder
 //   locks stopped ROUNDS    a thread that does not run when the lock for which it waits is released
@@ -246,6 +247,22 @@ int take_samples() {
   return 5;
 }
 
+std::mutex crowd_mutex;
+long crowd_count = 0;
+[[gnu::noinline]] void push_in() {
+  for (int round = 0; round < rounds; ++round) {
+    const std::lock_guard lock(crowd_mutex);
+    ++crowd_count;
+  }
+}
+int form_a_crowd() {
+  std::thread crowd[4];
+  for (std::thread& member : crowd) member = std::thread(push_in);
+  for (std::thread& member : crowd) member.join();
+  CHECK(crowd_count == 4L * rounds);
+  return 5;
+}
+
 std::mutex kept_mutex;
 std::timed_mutex timed_mutex;
 [[gnu::noinline]] void wants_what_is_kept() { const std::lock_guard lock(kept_mutex); }
@@ -327,6 +344,7 @@ int main(int count, char** arguments) {
     return 5;
   }
   if (count > 2 && std::strcmp(arguments[1], "samples") == 0) return take_samples();
+  if (count > 2 && std::strcmp(arguments[1], "crowd") == 0) return form_a_crowd();
   if (count > 2 && std::strcmp(arguments[1], "stopped") == 0) {
     wait_without_running();
     return 5;
