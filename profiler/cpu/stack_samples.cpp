@@ -77,12 +77,8 @@ void stack_samples::add_mapping(process_state& state, std::uint64_t start, std::
 void stack_samples::open(pid_t process, mapping& opened) {
   std::unique_ptr<unwind::elf_file>& file = files_[opened.path];
   if (file == nullptr) {
-    // The process may have another root, and may have ended.
-    const std::string path_in_root = fmt::format("/proc/{}/root{}", process, opened.path);
-    std::error_code ignored;
-    file = opened.path == vdso_path ? std::make_unique<unwind::elf_file>(unwind::elf_file::vdso())
-           : std::filesystem::exists(path_in_root, ignored) ? std::make_unique<unwind::elf_file>(path_in_root)
-                                                            : std::make_unique<unwind::elf_file>(opened.path);
+    file = std::make_unique<unwind::elf_file>(
+        opened.path == vdso_path ? unwind::elf_file::vdso() : unwind::elf_file::mapped(process, opened.path));
   }
   opened.file = file.get();
   opened.bias = opened.path == vdso_path

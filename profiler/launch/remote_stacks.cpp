@@ -1,13 +1,9 @@
 #include "profiler/launch/remote_stacks.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 
 #include "profiler/unwind/copied_stack.hpp"
 #include "profiler/unwind/walk.hpp"
@@ -22,12 +18,8 @@ remote_stacks::remote_stacks(const remote_process& process) : process_(process) 
     if (!mapping.is_code || (!is_vdso && !mapping.path.starts_with('/'))) continue;
     std::unique_ptr<unwind::elf_file>& file = files_[mapping.path];
     if (file == nullptr) {
-      // The process may have another root.
-      const std::string path_in_root = fmt::format("/proc/{}/root{}", process.number(), mapping.path);
-      std::error_code ignored;
-      file = is_vdso ? std::make_unique<unwind::elf_file>(unwind::elf_file::vdso())
-                     : std::make_unique<unwind::elf_file>(
-                           std::filesystem::exists(path_in_root, ignored) ? path_in_root : mapping.path);
+      file = std::make_unique<unwind::elf_file>(is_vdso ? unwind::elf_file::vdso()
+                                                        : unwind::elf_file::mapped(process.number(), mapping.path));
     }
     const remote_address bias =
         is_vdso ? mapping.start : file->bias_of(mapping.start, mapping.offset).value_or(mapping.start - mapping.offset);

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 namespace tarn::unwind {
 namespace {
@@ -71,6 +73,12 @@ elf_file elf_file::vdso() {
     });
   }
   return result;
+}
+
+elf_file elf_file::mapped(pid_t process, const std::string& path) {
+  const std::string path_in_root = "/proc/" + std::to_string(process) + "/root" + path;
+  std::error_code ignored;
+  return elf_file(std::filesystem::exists(path_in_root, ignored) ? path_in_root : path);
 }
 
 std::optional<std::uint64_t> elf_file::bias_of(std::uint64_t start, std::uint64_t offset) const {

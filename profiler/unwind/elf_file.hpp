@@ -1,6 +1,8 @@
 // Reads the parts of an ELF file that unwinding needs: the segments' addresses and the call frame information.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +20,8 @@ class elf_file {
   explicit elf_file(const std::string& path);
   // Reads the vdso, which the kernel maps into every process, from this one.
   static elf_file vdso();
+  // Reads a file that a process has mapped by this path. The process may have another root, and may have ended.
+  static elf_file mapped(pid_t process, const std::string& path);
 
   // Returns the load bias where the file's `offset` is mapped at `start`, as code.
   std::optional<std::uint64_t> bias_of(std::uint64_t start, std::uint64_t offset) const;
