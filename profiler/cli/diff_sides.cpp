@@ -88,7 +88,8 @@ std::string load_note(const side& before, const side& after, const analyse::diff
 // the sites of the heap do not tell of another load; otherwise an empty text.
 std::string scale_note(const side& before, const side& after, const std::vector<compared_uses>& kinds,
                        bool has_comparable_cpu) {
-  constexpr double max_ratio = 3, min_count = 1000, min_ns = 10e6;  // smaller amounts differ by chance
+  // Smaller amounts differ by chance: another program's work can make a run of 70 ms last 210 ms.
+  constexpr double max_ratio = 3, min_count = 1000, min_cpu_ns = 10e6, min_wall_ns = 1e9;
   std::vector<std::string> differences;
   const auto add = [&](double earlier, double later, double min_amount, const std::string& text) {
     if (std::max(earlier, later) < min_amount || std::min(earlier, later) <= 0) return;
@@ -98,11 +99,11 @@ std::string scale_note(const side& before, const side& after, const std::vector<
         "{} ({})", text, ratio > 1 ? fmt::format("{:.1f} times as much", ratio) : fmt::format("1/{:.1f}", 1 / ratio)));
   };
   const std::uint64_t wall_before = before.wall_ns(), wall_after = after.wall_ns();
-  add(static_cast<double>(wall_before), static_cast<double>(wall_after), min_ns,
+  add(static_cast<double>(wall_before), static_cast<double>(wall_after), min_wall_ns,
       "run time " + durations_text(wall_before, wall_after));
   const double cpu_before = before.analysis.whole().cpu_ns.middle(), cpu_after = after.analysis.whole().cpu_ns.middle();
   if (has_comparable_cpu) {
-    add(cpu_before, cpu_after, min_ns,
+    add(cpu_before, cpu_after, min_cpu_ns,
         "CPU time " + durations_text(static_cast<std::uint64_t>(cpu_before), static_cast<std::uint64_t>(cpu_after)));
   }
   for (const compared_uses& kind : kinds) {

@@ -5,7 +5,9 @@ import itertools
 import json
 import re
 import shutil
+import subprocess
 import tempfile
+import time
 
 import prices
 from paths import PATHS, FolderTest, json_in, main, record_sites
@@ -184,8 +186,19 @@ class Diff(FolderTest):
             self.assertIn("these are two programs", json_in(page))
             self.assertEqual("two programs, " in json_in(page), is_there, "with their names")
         renamed = shutil.copy(PATHS.sites, self.folder / "renamed")
-        self.tarn("record", "--heap", "-o", other, "--", str(renamed), "1000", "0")
+        self.tarn("record", "--heap", "-o", other, "--", str(renamed), "2000", "0")
         self.assertNotIn("note: ", self.diff("rec", other))
+
+    def test_only_run_times_above_a_second_are_called_different(self):
+        ends, waits = str(self.folder / "ends"), str(self.folder / "waits")
+        self.tarn("record", "--heap", "--full", "-o", ends, "--", PATHS.sites, "100", "0")
+        for seconds, is_noted in (0.6, False), (1.5, True):
+            recorder = subprocess.Popen([PATHS.tarn, "record", "--heap", "--full", "-o", waits, "--", PATHS.sites,
+                                         "100", "wait"], stderr=subprocess.DEVNULL)
+            time.sleep(seconds)
+            recorder.terminate()
+            recorder.wait()
+            self.assertEqual("run time" in self.diff(ends, waits), is_noted)
 
     def test_a_program_built_in_the_place_of_the_recorded_one_is_refused(self):
         program = self.folder / "program"
