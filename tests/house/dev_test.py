@@ -191,7 +191,7 @@ class Dev(unittest.TestCase):
         for program in "dev/bin/soak", "asan/bin/test_stress", "tsan/bin/test_stress":
             path = self.project / "build" / program
             path.parent.mkdir(parents=True)
-            note = 'echo "$TARN_GUARD$TARN_HARDEN$TARN_STRESS_SECONDS $*" >>"$MACHINE/soaked"'
+            note = 'echo "$TARN_GUARD$TARN_HARDEN$STRESS_SECONDS $*" >>"$MACHINE/soaked"'
             path.write_text(f"#!{shutil.which('bash')}\n{note}\n", encoding="utf-8")
             path.chmod(0o755)
         self.dev("test", "--soak", "2")

@@ -269,7 +269,7 @@ bool has_seen_all_events(std::uint64_t adopted_before) {
 }
 
 TEST(stress, nothing_breaks_when_all_happens_at_once) {
-  const char* const seconds = std::getenv("TARN_STRESS_SECONDS");
+  const char* const seconds = std::getenv("STRESS_SECONDS");
   const auto end = steady_clock::now() + milliseconds(seconds != nullptr ? 1000 * std::atoi(seconds) : 2000);
   base::current_options().purge_delay_ms = 2;  // set while there is one thread
   for (auto& initial_lane : lanes) initial_lane = std::make_unique<lane>();

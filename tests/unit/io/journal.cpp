@@ -470,9 +470,9 @@ void kill_and_look(const io_test::folder& folder, std::uint64_t seed) {
 
 TEST(journal, kills_lose_no_line) {
   const io_test::folder folder;
-  const char* const text = std::getenv("TARN_JOURNAL_KILLS");
+  const char* const text = std::getenv("JOURNAL_KILLS");
   const std::uint64_t kills = text != nullptr ? std::strtoull(text, nullptr, 10) : 100;
-  ASSERT_GT(kills, 0u) << "TARN_JOURNAL_KILLS=" << text << " is no number";
+  ASSERT_GT(kills, 0u) << "JOURNAL_KILLS=" << text << " is no number";
   for (std::uint64_t seed = 1; seed <= kills && !testing::Test::HasFatalFailure(); ++seed) kill_and_look(folder, seed);
 }
 
