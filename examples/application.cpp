@@ -36,9 +36,9 @@ void serve(tarn::worker& me) {
       request = lock->waiting.front();
       lock->waiting.pop_front();
     }
-    me.now_doing("a request");                   // for the report, if it does not stop
+    me.set_activity("a request");                // for the report, if it does not stop
     const auto now = current_limits.snapshot();  // one version for the whole request
-    tarn::transient<std::pmr::string> reply(settings->greeting, &tarn::current());
+    tarn::transient<std::pmr::string> reply(settings->greeting, &tarn::current_heap());
     reply->append(std::to_string(request));
     requests.with([&](queue& q) { q.served += request <= now->limit; });
   }

@@ -10,7 +10,7 @@
 namespace {
 
 bool fits(tarn::heap& imports, std::size_t rows) {
-  const tarn::scoped_current use(imports);
+  const tarn::scoped_current_heap use(imports);
   try {
     const std::vector<double, tarn::allocator<double>> column(rows);
     return column.size() == rows;

@@ -65,7 +65,7 @@ std::size_t lines_logged(const std::string& path) {
   http.info("served {}", "/page");
   http.warning({{"user", "ada"}, {"ms", 120}}, "slow: {}", "/page");
   http.debug("not logged: the level is info");
-  http.set_level(tarn::io::level::debug);  // at any time, in any thread
+  http.set_min_level(tarn::io::level::debug);  // at any time, in any thread
   http.debug("logged");
   return tarn::io::journal_reader(path).lines().size();
 }
@@ -82,7 +82,7 @@ std::optional<std::string> resolve(const std::string& name) {
   return text;
 }
 
-tarn::io::memo<std::string, std::string> addresses(resolve, {.live_ms = 60'000, .negative_live_ms = 5'000});
+tarn::io::memo<std::string, std::string> addresses(resolve, {.ttl_ms = 60'000, .negative_ttl_ms = 5'000});
 
 std::uint64_t questions_for_three_answers() {
   for (int request = 0; request < 3; ++request) {

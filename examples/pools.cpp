@@ -30,7 +30,7 @@ int with_a_pool() {
 }
 
 int with_a_pool_that_knows_its_size() {
-  tarn::pool<node> nodes({.name = "nodes", .first_chunk = 4096, .limit = 4096});
+  tarn::pool<node> nodes({.name = "nodes", .first_chunk_blocks = 4096, .limit_blocks = 4096});
   nodes.reserve(4096);                  // nothing is asked of the system from here on
   auto handled = nodes.make_unique(7);  // returns to the pool at the end of the scope
   return handled->value + static_cast<int>(nodes.statistics().in_use);
@@ -46,7 +46,9 @@ std::size_t with_a_report() {
   tarn::pool<node> nodes;
   tarn::pool<long> totals;
   static_cast<void>(nodes.create(1));
-  return tarn::report({{"nodes", nodes.statistics()}, {"totals", totals.statistics()}}, tarn::report_form::json).size();
+  return tarn::format_statistics({{"nodes", nodes.statistics()}, {"totals", totals.statistics()}},
+                                 tarn::statistics_form::json)
+      .size();
 }
 
 int with_a_heap_that_is_watched() {
@@ -106,10 +108,10 @@ struct session {
 std::size_t with_an_owner() {
   tarn::heap sessions({.name = "sessions"});
   tarn::heap request({.name = "request"});
-  const tarn::scoped_current outer(sessions);
+  const tarn::scoped_current_heap outer(sessions);
   session saved;
   {
-    const tarn::scoped_current inner(request);
+    const tarn::scoped_current_heap inner(request);
     saved.name = "made while another heap is current, and long enough to need memory";
   }
   return tarn::owner_of(saved.name.data()) == &sessions ? saved.name.size() : 0;

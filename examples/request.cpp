@@ -16,7 +16,7 @@ struct order : tarn::pooled<order> {  // new and delete from the current heap
 
 void serve(int requests) {
   tarn::heap work_heap({.name = "serve", .initial = 1 << 20, .limit = 64 << 20});
-  const tarn::scoped_current use(work_heap);  // allocations of this thread now come from work_heap
+  const tarn::scoped_current_heap use(work_heap);  // allocations of this thread now come from work_heap
   for (int request = 0; request < requests; ++request) {
     {
       std::vector<order*, tarn::allocator<order*>> orders;

@@ -164,7 +164,7 @@ struct proxy {
 };
 struct config {
   std::vector<std::string> hosts;
-  tarn::deep<std::unique_ptr<proxy>> via;  // const access through a const config
+  tarn::propagate_const<std::unique_ptr<proxy>> via;  // const access through a const config
 };
 
 std::size_t with_read_only_data() {

@@ -73,7 +73,7 @@ class worker {
         counters_((*state.metrics)[me.number()]),
         kind_(kind),
         pages_(pages),
-        memory_(kind == allocator_kind::tarn ? tarn::current() : *std::pmr::new_delete_resource()),
+        memory_(kind == allocator_kind::tarn ? tarn::current_heap() : *std::pmr::new_delete_resource()),
         budget_(budget),
         memories_(kind, settings_.arena, memory_, budget),
         max_connections_((settings_.connections + settings_.all_workers() - 1) / settings_.all_workers()),
@@ -332,7 +332,7 @@ class worker {
     date_.assign(text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts)));
     log_date_.assign(text, std::strftime(text, sizeof text, "%d/%b/%Y:%H:%M:%S +0000", &parts));
     if (kind_ == allocator_kind::tarn) {
-      const tarn::heap_statistics heap = tarn::current().statistics();
+      const tarn::heap_statistics heap = tarn::current_heap().statistics();
       counters_.footprint.set(heap.footprint_bytes);
       counters_.footprint_most.set(heap.peak_footprint_bytes);
     }
@@ -375,7 +375,7 @@ class worker {
 }  // namespace
 
 void work(tarn::worker& me, listeners& sockets, objects& state, allocator_kind kind, answering& pages) {
-  me.now_doing("requests");
+  me.set_activity("requests");
   worker(me, sockets.take(me.number()), state, kind, pages, *state.budget).run();
 }
 

@@ -111,7 +111,7 @@ void serve(tarn::worker& me, tarn::io::file client) {
   while (!me.is_stopping()) {
     const auto name = requests.line();
     if (!name) return;  // the client has gone, or the deadline has come
-    me.now_doing("a request");
+    me.set_activity("a request");
     reply_to(*name, replies);
   }
 }
@@ -120,7 +120,7 @@ void work(tarn::worker& me) {
   tarn::accept_backoff backoff("greeter");
   pollfd polled[] = {{me.stop_descriptor(), POLLIN, 0}, {listening.descriptor(), POLLIN, 0}};
   while (!me.is_stopping()) {
-    me.now_doing("waiting for a client");
+    me.set_activity("waiting for a client");
     if (poll(polled, 2, -1) < 0 || polled[0].revents != 0) continue;
     const int client = accept4(listening.descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) {
@@ -141,7 +141,7 @@ int run(settings options) {
   tarn::application server({.name = "greeter",
                             .workers = 2,
                             .stop_timeout = std::chrono::seconds(1),
-                            .end_timeout = std::chrono::seconds(20)});
+                            .forced_stop_timeout = std::chrono::seconds(20)});
   server.on_initialise([&] {
     current.publish(read_texts(options.greeting_path));
     journal.emplace(options.journal_path, tarn::io::journal_options{.bytes = 4 << 20});

@@ -17,7 +17,8 @@ struct application_options {
   unsigned processes = 0;            ///< forked after the initialiser; 0: the workers are threads of this process
   unsigned restarts = 0;             ///< restarts of each worker that throws; after them its process stops
   std::chrono::milliseconds stop_timeout{10'000};  ///< time that workers have to end by themselves after a stop began
-  std::chrono::milliseconds end_timeout{2'000};  ///< extra time with their sockets shut down; then it ends without them
+  std::chrono::milliseconds forced_stop_timeout{
+      2'000};                  ///< extra time with their sockets shut down; then it ends without them
   bool binds_workers = false;  ///< binds each worker to one of the processors that the process may use, by its number
   bool has_own_heaps = false;  ///< makes a separate heap current for each worker, with the options `heap`
   heap_options heap = {};      ///< `initial` is mapped and touched before any worker runs
@@ -52,9 +53,9 @@ enum class application_end : int {
 /// - A worker that returns has done its work; when all have returned, run() returns. A worker that throws is reported
 ///   and started again up to `restarts` times, with growing delays; after that it stops the application.
 /// - A stop: on_stop runs, is_stopping() becomes true, stop_descriptor() readable, and sockets of wake::at_stop are
-/// shut
-///   down. After `stop_timeout`, or at a second signal, those of wake::at_deadline are. After `end_timeout` more, each
-///   remaining worker is reported, with what it is doing, and the process ends without it, and without destructors.
+///   shut down. After `stop_timeout`, or at a second signal, those of wake::at_deadline are. After
+///   `forced_stop_timeout` more, each remaining worker is reported, with what it is doing, and the process ends without
+///   it, and without destructors.
 /// - The deadlines apply to the callbacks, too: while one runs, a thread watches it. A stop requested meanwhile
 ///   begins at once (on_stop runs when the callback has returned). A callback that has not returned at the last
 ///   deadline is named, and the process ends without it.

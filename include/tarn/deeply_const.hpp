@@ -23,17 +23,17 @@ template <class T>
 struct deeply_const : std::false_type {};
 
 /// Wraps a pointer or smart pointer member so that it gives only const access when it is const itself:
-/// `tarn::deep<std::unique_ptr<node>> next;`. It works like std::experimental::propagate_const. Threads, errors and
-/// cost are those of the wrapped pointer, which is not checked for null.
+/// `tarn::propagate_const<std::unique_ptr<node>> next;`. It works like std::experimental::propagate_const. Threads,
+/// errors and cost are those of the wrapped pointer, which is not checked for null.
 template <class Pointer>
-class deep {
+class propagate_const {
  public:
   /// The type that the pointer points to.
   using element = std::remove_reference_t<decltype(*std::declval<const Pointer&>())>;
 
-  constexpr deep() = default;
+  constexpr propagate_const() = default;
   /// Takes over the pointer.
-  constexpr deep(Pointer pointer) noexcept : pointer_(std::move(pointer)) {}
+  constexpr propagate_const(Pointer pointer) noexcept : pointer_(std::move(pointer)) {}
 
   constexpr element& operator*() noexcept { return *pointer_; }
   constexpr const element& operator*() const noexcept { return *pointer_; }
@@ -150,9 +150,9 @@ struct deep_check<std::unique_ptr<T, Deleter>, Seen...> : deep_check<T*, Seen...
 template <class T, class... Seen>
 struct deep_check<std::shared_ptr<T>, Seen...> : deep_check<T*, Seen...> {};
 template <class Pointer, class... Seen>
-struct deep_check<deep<Pointer>, Seen...>
-    : std::integral_constant<depth,
-                             depth_of<std::remove_cv_t<typename deep<Pointer>::element>, deep<Pointer>, Seen...>()> {};
+struct deep_check<propagate_const<Pointer>, Seen...>
+    : std::integral_constant<depth, depth_of<std::remove_cv_t<typename propagate_const<Pointer>::element>,
+                                             propagate_const<Pointer>, Seen...>()> {};
 template <class T, class... Seen>
 struct deep_check<std::optional<T>, Seen...> : deep_check<T, Seen...> {};
 template <class First, class Second, class... Seen>
@@ -174,8 +174,9 @@ struct deep_check<std::monostate, Seen...> : std::integral_constant<depth, depth
 
 }  // namespace detail
 
-/// True for numbers, enumerations, text, pointers to const, standard containers and owners of such types, deep<…>,
-/// and aggregates of up to 64 such members, none of them mutable. deeply_const declares what a compiler cannot see.
+/// True for numbers, enumerations, text, pointers to const, standard containers and owners of such types,
+/// propagate_const<…>, and aggregates of up to 64 such members, none of them mutable. deeply_const declares what a
+/// compiler cannot see.
 template <class T>
 inline constexpr bool is_deeply_const = detail::depth_of<std::remove_cv_t<T>>() == detail::depth::deep;
 

@@ -26,9 +26,9 @@ struct pool_options {
   const char* name = "";  ///< appears in messages; the pool keeps the pointer, not a copy
   /// Provides the chunks. Null selects the heap that is current when a chunk is needed.
   std::pmr::memory_resource* upstream = nullptr;
-  std::size_t first_chunk = 0;  ///< blocks in the first chunk; 0: as many as fit in 4 KiB, at least 8
-  std::size_t step = 0;         ///< blocks in each later chunk; 0: doubles the pool, by at most 1 MiB
-  std::size_t limit = 0;        ///< the most blocks at any time; 0: no limit
+  std::size_t first_chunk_blocks = 0;  ///< blocks in the first chunk; 0: as many as fit in 4 KiB, at least 8
+  std::size_t increment_blocks = 0;    ///< blocks in each later chunk; 0: doubles the pool, by at most 1 MiB
+  std::size_t limit_blocks = 0;        ///< the most blocks at any time; 0: no limit
   /// Surrounds each block with fences, fills it, notes its sites and quarantines it after its free. Reports blocks in
   /// use at the end of the pool. Blocks then come from the current heap, one by one, which is slow
   /// (docs/guide/guard.md).

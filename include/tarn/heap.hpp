@@ -14,13 +14,13 @@ namespace tarn {
 /// Configures a heap. Sizes are in bytes. `initial` and `increment` are rounded up to 64 KiB, and an `increment` below
 /// 1 MiB is 1 MiB.
 struct heap_options {
-  const char* name = "";       ///< for statistics and messages; the first 23 bytes are kept
-  std::size_t initial = 0;     ///< mapped and touched at creation, so that its use causes no page fault
-  std::size_t increment = 0;   ///< mapped in one step when more is needed; 0: 4 MiB
-  std::size_t limit = 0;       ///< most bytes in slabs and large blocks at one time; 0: no limit
-  bool keeps_memory = false;   ///< freed memory stays with the heap until release(), trim() or the heap's end
-  bool is_strict = false;      ///< a free by another thread is a fault that names both threads
-  bool counts_calls = false;   ///< counts each call; calls then do not take the inline path
+  const char* name = "";              ///< for statistics and messages; the first 23 bytes are kept
+  std::size_t initial = 0;            ///< mapped and touched at creation, so that its use causes no page fault
+  std::size_t increment = 0;          ///< mapped in one step when more is needed; 0: 4 MiB
+  std::size_t limit = 0;              ///< most bytes in slabs and large blocks at one time; 0: no limit
+  bool keeps_memory = false;          ///< freed memory stays with the heap until release(), trim() or the heap's end
+  bool forbids_remote_frees = false;  ///< a free by another thread is a fault that names both threads
+  bool counts_calls = false;          ///< counts each call; calls then do not take the inline path
   bool records_sites = false;  ///< records where each block was allocated and reports what is in use at the end. Slower
 };
 
@@ -30,17 +30,18 @@ struct heap_options {
 ///
 /// In the child of a fork, only heap objects that the forking thread was using may be used. Threads: one thread at a
 /// time allocates from a heap and calls its other functions, except for statistics() and name(). Any thread may free
-/// its blocks, through any function that frees: tarn::current(), pooled<T>, allocator<T> or tarn_free of <tarn/tarn.h>,
-/// unless the heap `is_strict`. Errors: allocate throws std::bad_alloc, try_allocate returns null; freeing memory that
-/// is not Tarn's is a fault. Cost: allocate and deallocate are inline, and take about a nanosecond together.
+/// its blocks, through any function that frees: tarn::current_heap().deallocate(), pooled<T>, allocator<T> or tarn_free
+/// of <tarn/tarn.h>, unless the heap `forbids_remote_frees`. Errors: allocate throws std::bad_alloc, try_allocate
+/// returns null; freeing memory that is not Tarn's is a fault. Cost: allocate and deallocate are inline, and take about
+/// a nanosecond together.
 class heap : public std::pmr::memory_resource {
  public:
   heap() : heap(heap_options{}) {}
   /// Throws std::bad_alloc when there is no memory for `initial`.
   explicit heap(const heap_options& options);
   /// Releases everything and gives it back to the system, except for about 6 KiB of records, which serve the next heap
-  /// objects of the process. The heap must not be current(): a scoped_current that ends after its heap, or would make
-  /// an ended heap current again, is a fault.
+  /// objects of the process. The heap must not be current_heap(): a scoped_current_heap that ends after its heap, or
+  /// would make an ended heap current again, is a fault.
   ~heap() override;
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
@@ -76,7 +77,7 @@ class heap : public std::pmr::memory_resource {
 
   /// Gives all free memory of the heap back to the system now, including `initial` memory and the memory of a heap
   /// with `keeps_memory`. Returns the number of bytes given back. Only the heap's thread may call it. For a thread's
-  /// heap and for global(), it trims the memory that all threads' heaps share. Cost: a system call for every free
+  /// heap and for process_heap(), it trims the memory that all threads' heaps share. Cost: a system call for every free
   /// range.
   std::size_t trim() noexcept;
 
@@ -90,7 +91,7 @@ class heap : public std::pmr::memory_resource {
   bool is_valid() const noexcept;
 
  private:
-  friend class scoped_current;
+  friend class scoped_current_heap;
   friend struct heap_access;
   struct face {};  ///< tag: the public side of a heap that exists already
   heap(face, detail::heap_front* front) noexcept : front_(front) {}
@@ -106,7 +107,7 @@ class heap : public std::pmr::memory_resource {
 
 /// Returns the process-wide heap, for data that belongs to no thread. Any thread may call this and use the heap. Throws
 /// std::bad_alloc if there was no memory for the heap. Cost: a call here; each call of the heap takes a lock.
-heap& global();
+heap& process_heap();
 
 namespace detail {
 heap& current_slow();
@@ -114,34 +115,34 @@ heap& current_slow();
 [[noreturn, gnu::cold]] void report_ended_current(bool is_own_heap) noexcept;
 }  // namespace detail
 
-/// Returns the calling thread's heap, or the heap that a scoped_current put in its place. It is valid until the
-/// thread or that scoped_current ends, and only for this thread. Throws std::bad_alloc if there is no memory for the
-/// thread's heap. Cost: two loads; the first call of a thread makes its heap.
-/// Its symbol is hidden, because another library with Tarn inside has its own heaps.
-[[gnu::visibility("hidden")]] inline heap& current() {
+/// Returns the calling thread's heap, or the heap that a scoped_current_heap put in its place. It is valid until the
+/// thread or that scoped_current_heap ends, and only for this thread. Throws std::bad_alloc if there is no memory for
+/// the thread's heap. Cost: two loads; the first call of a thread makes its heap. Its symbol is hidden, because another
+/// library with Tarn inside has its own heaps.
+[[gnu::visibility("hidden")]] inline heap& current_heap() {
   // acquire: owner_of() in another thread may just have made it.
   heap* const current = __atomic_load_n(&detail::local_heap->resource, __ATOMIC_ACQUIRE);
   return current != nullptr ? *current : detail::current_slow();
 }
 
-/// Makes `target` the calling thread's current heap for a scope: everything that uses current(), directly or through
-/// pooled<T>, allocator<T> or the C API, then allocates from it. Threads: only the thread that may use `target`; scopes
-/// of a thread end in the reverse order. Errors: the end of a scope is a fault if its heap, or the one that was current
-/// before, has ended by then. Cost: a few loads and stores.
-class scoped_current {
+/// Makes `target` the calling thread's current heap for a scope: everything that uses current_heap(), directly or
+/// through pooled<T>, allocator<T> or the C API, then allocates from it. Threads: only the thread that may use
+/// `target`; scopes of a thread end in the reverse order. Errors: the end of a scope is a fault if its heap, or the one
+/// that was current before, has ended by then. Cost: a few loads and stores.
+class scoped_current_heap {
  public:
   /// Makes `target` current until this object ends.
-  explicit scoped_current(heap& target) noexcept : before_(detail::local_heap), target_(target.front_) {
+  explicit scoped_current_heap(heap& target) noexcept : before_(detail::local_heap), target_(target.front_) {
     detail::local_heap = target.front_;
   }
-  ~scoped_current() {
+  ~scoped_current_heap() {
     if (before_.has_ended() || target_.has_ended()) [[unlikely]] {
       detail::report_ended_current(target_.has_ended());
     }
     detail::local_heap = before_.front;
   }
-  scoped_current(const scoped_current&) = delete;
-  scoped_current& operator=(const scoped_current&) = delete;
+  scoped_current_heap(const scoped_current_heap&) = delete;
+  scoped_current_heap& operator=(const scoped_current_heap&) = delete;
 
  private:
   /// Knows whether a heap has ended: the records of heaps stay when these end.

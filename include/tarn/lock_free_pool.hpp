@@ -55,7 +55,7 @@ class lock_free_store {
   /// Returns the number of blocks in the first `count` chunks that the limit allows.
   std::uint64_t blocks_in(std::uint32_t count) const noexcept {
     const std::uint64_t total = (std::uint64_t{1} << (first_shift + count)) - (std::uint64_t{1} << first_shift);
-    return options.limit != 0 ? std::min<std::uint64_t>(total, options.limit) : total;
+    return options.limit_blocks != 0 ? std::min<std::uint64_t>(total, options.limit_blocks) : total;
   }
 
   chunk chunks[max_chunks];

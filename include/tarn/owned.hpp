@@ -29,8 +29,8 @@ void* allocate_owned(heap& home, std::size_t bytes, std::size_t alignment) noexc
 ///   elements              elements with such an allocator are created in the container's heap
 ///
 /// Threads: any thread may free. A thread that grows the container must be allowed to allocate from its heap; if that
-/// is another thread's own heap (not a heap object or tarn::global()), it grows in the calling thread's heap instead.
-/// The heap must outlive the container. Errors: throws std::bad_alloc. Cost: inline while its heap is current,
+/// is another thread's own heap (not a heap object or tarn::process_heap()), it grows in the calling thread's heap
+/// instead. The heap must outlive the container. Errors: throws std::bad_alloc. Cost: inline while its heap is current,
 /// otherwise one call; 8 bytes in the container. Source: P. Sommerlad, "Some Performance Patterns", 2002.
 template <class T>
 class owned_allocator {
@@ -38,7 +38,7 @@ class owned_allocator {
   using value_type = T;
   using propagate_on_container_swap = std::true_type;
 
-  owned_allocator() : home_(&current()) {}
+  owned_allocator() : home_(&current_heap()) {}
   /// Keeps to `home`, which must outlive the container.
   owned_allocator(heap& home) noexcept : home_(&home) {}
   template <class U>
@@ -79,7 +79,7 @@ class owned_allocator {
 };
 
 /// A string that keeps to one heap.
-///   tarn::owned_string name(tarn::global());   // stays in the process's heap, whoever appends
+///   tarn::owned_string name(tarn::process_heap());   // stays in the process's heap, whoever appends
 ///   tarn::owned_string line;                   // uses the current heap
 ///   name = line;                               // copies into the process's heap
 using owned_string = std::basic_string<char, std::char_traits<char>, owned_allocator<char>>;

@@ -57,7 +57,7 @@ class read_only {
   static constexpr detail::depth depth = detail::depth_of<T>();
   static_assert(depth != detail::depth::shallow,
                 "a member of T gives access that is not const, through a const T: make it a pointer to const "
-                "(std::shared_ptr<const X>), tarn::deep<std::unique_ptr<X>>, or a value");
+                "(std::shared_ptr<const X>), tarn::propagate_const<std::unique_ptr<X>>, or a value");
   static_assert(depth != detail::depth::hidden,
                 "T is, or has, a class whose members the compiler cannot inspect, because some are private, or it has "
                 "a base or a constructor. If a const object of that class X gives only const access, write: template "

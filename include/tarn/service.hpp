@@ -19,7 +19,7 @@ bool notify_service(std::string_view lines) noexcept;
 /// Returns the time within which the manager expects the next "WATCHDOG=1" of this process (WATCHDOG_USEC), or 0 when
 /// it expects none. Send it at half that interval. Any thread may call it while none changes the environment. Cost: it
 /// reads two variables of the environment.
-std::chrono::microseconds service_watchdog() noexcept;
+std::chrono::microseconds service_watchdog_interval() noexcept;
 
 /// A descriptor that the manager opened and passed on.
 struct service_socket {

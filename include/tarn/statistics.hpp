@@ -25,19 +25,19 @@ struct heap_statistics {
   std::uint64_t allocated_bytes = 0;
   /// bytes of these freed blocks; 0 without counts_calls
   std::uint64_t freed_bytes = 0;
-  std::uint64_t remote_frees = 0;  // blocks of this heap that other threads freed; counted by all heaps
+  std::uint64_t remote_frees = 0;  ///< blocks of this heap that other threads freed; counted by all heaps
   /// now: bytes in blocks of the program, and in free ones of the front magazines, from which the next calls are served
   std::uint64_t used_bytes = 0;
-  std::uint64_t slabs = 0;         // now: slabs that the heap owns
-  std::uint64_t slab_bytes = 0;    // now: their bytes
-  std::uint64_t large_blocks = 0;  // now: blocks with pages of their own
-  std::uint64_t large_bytes = 0;   // now: their bytes
+  std::uint64_t slabs = 0;         ///< now: slabs that the heap owns
+  std::uint64_t slab_bytes = 0;    ///< now: their bytes
+  std::uint64_t large_blocks = 0;  ///< now: blocks with pages of their own
+  std::uint64_t large_bytes = 0;   ///< now: their bytes
   /// now: bytes in slabs and large blocks; free memory that the heap keeps for later, as after release(), is not
   /// counted
   std::uint64_t footprint_bytes = 0;
-  std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far
-  std::uint64_t refills = 0;               // magazines filled from the slabs
-  std::uint64_t flushes = 0;               // magazines emptied into the slabs
+  std::uint64_t peak_footprint_bytes = 0;  ///< most of footprint_bytes so far
+  std::uint64_t refills = 0;               ///< magazines filled from the slabs
+  std::uint64_t flushes = 0;               ///< magazines emptied into the slabs
 
   /// Adds everything except for the peak, because peaks belong to different moments.
   constexpr heap_statistics& operator+=(const heap_statistics& added) noexcept {
@@ -78,16 +78,16 @@ struct system_call_counts {
 
 /// Describes the whole process.
 struct process_statistics {
-  heap_statistics sums;                    // over all present and former heaps; footprints: of the present heaps
-  std::uint64_t heaps = 0;                 // now
-  std::uint64_t threads_started = 0;       // threads that ever got a heap
-  std::uint64_t abandoned_heaps = 0;       // heaps whose thread ended
-  std::uint64_t adopted_heaps = 0;         // abandoned heaps that a new thread took over
-  std::uint64_t purges = 0;                // runs of empty pages given back to the system
-  std::uint64_t purged_bytes = 0;          // bytes of these runs
-  std::uint64_t footprint_bytes = 0;       // now: in slabs and large blocks of all heaps
-  std::uint64_t mapped_bytes = 0;          // now: address space, most of it never touched
-  std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far
+  heap_statistics sums;                    ///< over all present and former heaps; footprints: of the present heaps
+  std::uint64_t heaps = 0;                 ///< now
+  std::uint64_t threads_started = 0;       ///< threads that ever got a heap
+  std::uint64_t abandoned_heaps = 0;       ///< heaps whose thread ended
+  std::uint64_t adopted_heaps = 0;         ///< abandoned heaps that a new thread took over
+  std::uint64_t purges = 0;                ///< runs of empty pages given back to the system
+  std::uint64_t purged_bytes = 0;          ///< bytes of these runs
+  std::uint64_t footprint_bytes = 0;       ///< now: in slabs and large blocks of all heaps
+  std::uint64_t mapped_bytes = 0;          ///< now: address space, most of it never touched
+  std::uint64_t peak_footprint_bytes = 0;  ///< most of footprint_bytes so far
   /// system calls of the allocator, since the start of the process
   system_call_counts system_calls;
 };

@@ -23,14 +23,14 @@ typedef struct tarn_heap tarn_heap;
 
 /* Options of a heap. Zero a variable of this type for the defaults. Sizes are in bytes. */
 typedef struct tarn_heap_options {
-  const char* name;   /* may be NULL; the first 23 bytes are kept */
-  size_t initial;     /* mapped and touched at creation */
-  size_t increment;   /* mapped in one step when more is needed; 0: 4 MiB */
-  size_t limit;       /* most bytes in slabs and large blocks at one time; 0: no limit */
-  bool is_strict;     /* a free by another thread is a fault */
-  bool counts_calls;  /* counts each call; calls then do not take the inline path */
-  bool records_sites; /* records where each block was allocated and reports what is in use at the end. Slower */
-  bool keeps_memory;  /* freed memory stays with the heap until it is released, trimmed or destroyed */
+  const char* name;          /* may be NULL; the first 23 bytes are kept */
+  size_t initial;            /* mapped and touched at creation */
+  size_t increment;          /* mapped in one step when more is needed; 0: 4 MiB */
+  size_t limit;              /* most bytes in slabs and large blocks at one time; 0: no limit */
+  bool forbids_remote_frees; /* a free by another thread is a fault */
+  bool counts_calls;         /* counts each call; calls then do not take the inline path */
+  bool records_sites;        /* records where each block was allocated and reports what is in use at the end. Slower */
+  bool keeps_memory;         /* freed memory stays with the heap until it is released, trimmed or destroyed */
 } tarn_heap_options;
 
 /* Counters of a heap since its creation, as tarn::heap_statistics in tarn/statistics.hpp. Bytes are bytes of size
@@ -90,14 +90,14 @@ void tarn_free(void* block);
 size_t tarn_usable_size(const void* block);
 
 /* Returns the calling thread's current heap. */
-tarn_heap* tarn_current(void);
+tarn_heap* tarn_current_heap(void);
 /* Returns the process-wide heap. Any number of threads may use it at once; each call takes a lock. */
-tarn_heap* tarn_global(void);
+tarn_heap* tarn_process_heap(void);
 /* Returns the heap that owns a block; NULL for memory that is not Tarn's. */
 tarn_heap* tarn_owner_of(const void* block);
 /* Makes `heap` the calling thread's current heap and returns the previous one; restore that before `heap` is
  * destroyed. Returns NULL without memory, and then changes nothing. */
-tarn_heap* tarn_set_current(tarn_heap* heap);
+tarn_heap* tarn_set_current_heap(tarn_heap* heap);
 
 /* Bump allocation: blocks are not freed singly, but all at once. One thread at a time uses an arena. */
 typedef struct tarn_arena tarn_arena;
@@ -163,10 +163,10 @@ typedef struct tarn_pool_options {
   const char* name;    /* for messages; not copied; may be NULL */
   tarn_heap* upstream; /* allocates the chunks; NULL: the heap that is current when one is needed, or for a shared pool
                           the process-wide heap. The heap of a shared pool must serve any thread */
-  size_t first_chunk;  /* blocks in the first chunk; 0: as many as fit in 4 KiB, at least 8 */
-  size_t step;         /* blocks in each later chunk; 0: as many as the pool has by then, in at most 1 MiB */
-  size_t limit;        /* most blocks at one time; 0: no limit */
-  bool is_guarded;     /* fences, sites, quarantine, and a report of what is in use at the end: docs/guide/guard.md */
+  size_t first_chunk_blocks; /* blocks in the first chunk; 0: as many as fit in 4 KiB, at least 8 */
+  size_t increment_blocks;   /* blocks in each later chunk; 0: as many as the pool has by then, in at most 1 MiB */
+  size_t limit_blocks;       /* most blocks at one time; 0: no limit */
+  bool is_guarded; /* fences, sites, quarantine, and a report of what is in use at the end: docs/guide/guard.md */
 } tarn_pool_options;
 
 /* Counters of a pool, as tarn::pool_statistics in tarn/fixed_pool.hpp. */

@@ -9,6 +9,7 @@
 #include <tarn/arena_string.hpp>
 #include <tarn/deeply_const.hpp>
 #include <tarn/fixed_pool.hpp>
+#include <tarn/format_statistics.hpp>
 #include <tarn/heap.hpp>
 #include <tarn/lock_free_pool.hpp>
 #include <tarn/object_cache.hpp>
@@ -21,7 +22,6 @@
 #include <tarn/recycle.hpp>
 #include <tarn/reloadable.hpp>
 #include <tarn/reloadable_map.hpp>
-#include <tarn/report.hpp>
 #include <tarn/shared.hpp>
 #include <tarn/shared_pool.hpp>
 #include <tarn/spin_mutex.hpp>

@@ -253,10 +253,9 @@ class locked_range {
 ///
 /// tarn::with(a, b, [](auto& x, const auto& y) { … });
 ///
-/// A const object (std::as_const) is locked for reading. It cannot
-/// deadlock, whatever the order of the arguments here and elsewhere: it never waits for a lock while it holds another
-/// one. An object given twice is a named fault. Any thread may call it. Cost: a few ns more than taking the locks one
-/// after another.
+/// A const object (std::as_const) is locked for reading. It cannot deadlock, whatever the order of the arguments here
+/// and elsewhere: it never waits for a lock while it holds another one. An object given twice is a named fault. Any
+/// thread may call it. Cost: a few ns more than taking the locks one after another.
 template <detail::some_shared A, detail::some_shared B, class Function>
 decltype(auto) with(A& a, B& b, Function&& function, std::source_location location = std::source_location::current()) {
   return detail::with_all(location, std::forward<Function>(function), a, b);

@@ -25,7 +25,7 @@ class worker {
   int stop_descriptor() const noexcept;
   /// Sets the text that the report shows if this worker does not stop. It must live as long as the application. Cost:
   /// one store.
-  void now_doing(const char* activity) noexcept;
+  void set_activity(const char* activity) noexcept;
 
  private:
   friend class detail::application_inside;

@@ -269,7 +269,8 @@ SourceLocation heap_in(const clang::Stmt& code) {
   walk(code, [&](const clang::Stmt& part, bool) {
     const auto* expression = dyn_cast<clang::Expr>(&part);
     const clang::CXXRecordDecl* record = expression == nullptr ? nullptr : expression->getType()->getAsCXXRecordDecl();
-    if (record != nullptr && is_one_of(record->getQualifiedNameAsString(), {"tarn::heap", "tarn::scoped_current"})) {
+    if (record != nullptr &&
+        is_one_of(record->getQualifiedNameAsString(), {"tarn::heap", "tarn::scoped_current_heap"})) {
       result = part.getBeginLoc();
     }
     return result.isInvalid();

@@ -71,8 +71,8 @@ void pooled_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
   finder->addMatcher(
       cxxRecordDecl(isDefinition(), unless(isExpansionInSystemHeader()), unless(isImplicit())).bind("class"), this);
   finder->addMatcher(staticAssertDecl(unless(isExpansionInSystemHeader())).bind("assertion"), this);
-  finder->addMatcher(varDecl(hasType(hasUnqualifiedDesugaredType(recordType(
-                                 hasDeclaration(cxxRecordDecl(hasAnyName("::tarn::heap", "::tarn::scoped_current")))))))
+  finder->addMatcher(varDecl(hasType(hasUnqualifiedDesugaredType(recordType(hasDeclaration(
+                                 cxxRecordDecl(hasAnyName("::tarn::heap", "::tarn::scoped_current_heap")))))))
                          .bind("heap"),
                      this);
 }

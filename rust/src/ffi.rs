@@ -15,7 +15,7 @@ pub struct HeapOptions {
     pub initial: usize,
     pub increment: usize,
     pub limit: usize,
-    pub is_strict: bool,
+    pub forbids_remote_frees: bool,
     pub counts_calls: bool,
     pub records_sites: bool,
     pub keeps_memory: bool,
@@ -27,7 +27,7 @@ extern "C" {
     pub fn tarn_realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
     pub fn tarn_aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void;
     pub fn tarn_free(block: *mut c_void);
-    pub fn tarn_current() -> *mut Heap;
+    pub fn tarn_current_heap() -> *mut Heap;
 
     pub fn tarn_heap_create(options: *const HeapOptions) -> *mut Heap;
     pub fn tarn_heap_destroy(heap: *mut Heap);

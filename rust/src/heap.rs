@@ -90,7 +90,7 @@ impl HeapOptions {
             initial: self.initial,
             increment: self.increment,
             limit: self.limit,
-            is_strict: false,
+            forbids_remote_frees: false,
             counts_calls: self.counts_calls,
             records_sites: false,
             keeps_memory: self.keeps_memory,

@@ -111,6 +111,6 @@ pub struct HeapStatistics {
 
 /// Returns the counters of the calling thread's heap, from which [`Tarn`] allocates.
 pub fn thread_statistics() -> HeapStatistics {
-    // SAFETY: tarn_current returns a heap that lives at least as long as the thread.
-    unsafe { ffi::tarn_heap_get_statistics(ffi::tarn_current()) }
+    // SAFETY: tarn_current_heap returns a heap that lives at least as long as the thread.
+    unsafe { ffi::tarn_heap_get_statistics(ffi::tarn_current_heap()) }
 }

@@ -187,8 +187,8 @@ void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t
   line message;
   message.append("tarn: heap \"").append_escaped(heap_name).append("\": block ").pointer(pointer);
   message.append(" freed by thread ").decimal(freeing_thread).append(", but only thread ");
-  message.decimal(owning_thread).append(" may use this strict heap");
-  die(message, "free the block in the thread of its heap, or create the heap without is_strict");
+  message.decimal(owning_thread).append(" may free blocks of this heap");
+  die(message, "free the block in the thread of its heap, or create the heap without forbids_remote_frees");
 }
 
 void fault_two_threads(const char* heap_name, const void* site, std::uint32_t thread) noexcept {
@@ -196,22 +196,23 @@ void fault_two_threads(const char* heap_name, const void* site, std::uint32_t th
   message.append("tarn: heap \"").append_escaped(heap_name).append("\" is used");
   append_place(message, site, thread);
   die(message.append(" while another thread uses it"),
-      "let one thread at a time allocate from a heap; other threads free its blocks through tarn::current()");
+      "let one thread at a time allocate from a heap; other threads free its blocks through "
+      "tarn::current_heap().deallocate()");
 }
 
 void fault_ended_current(bool is_own_heap, const void* site, std::uint32_t thread) noexcept {
   line_with_sites message;
-  message.append("tarn: a heap ended while it was current: the tarn::scoped_current that ends");
+  message.append("tarn: a heap ended while it was current: the tarn::scoped_current_heap that ends");
   append_place(message, site, thread);
   die(message.append(is_own_heap ? " had made it current" : " would make it current again"),
-      "declare the heap before the scoped_current, so that the heap ends after it");
+      "declare the heap before the scoped_current_heap, so that the heap ends after it");
 }
 
 void fault_not_destroyable(const char* heap_name, const void* heap) noexcept {
   line message;
   message.append("tarn: heap \"").append_escaped(heap_name).append("\" at ").pointer(heap);
   die(message.append(" is destroyed, but belongs to a thread or to the process"),
-      "destroy only heaps that the program created; tarn::current() and tarn::global() end by themselves");
+      "destroy only heaps that the program created; tarn::current_heap() and tarn::process_heap() end by themselves");
 }
 
 void fault_foreign_mark(const char* arena_name, const void* arena, std::uint64_t mark,

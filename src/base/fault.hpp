@@ -80,8 +80,8 @@ struct hardened_record {
 
 [[noreturn]] void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
                                     std::uint32_t owning_thread) noexcept;
-/// Reports that a scoped_current ends, at the call that returns to `site`, after its own heap, or after the heap that
-/// it would make current again.
+/// Reports that a scoped_current_heap ends, at the call that returns to `site`, after its own heap, or after the heap
+/// that it would make current again.
 [[noreturn]] void fault_ended_current(bool is_own_heap, const void* site, std::uint32_t thread) noexcept;
 /// Reports that a thread uses a heap object while another one does, in the call that returns to `site`.
 [[noreturn]] void fault_two_threads(const char* heap_name, const void* site, std::uint32_t thread) noexcept;

@@ -66,11 +66,11 @@ batch_content& batch::read(const file& source, std::uint64_t offset, std::size_t
   return result;
 }
 
-batch_write& batch::write_file(std::string path, std::string text, creation policy, unsigned mode) {
+batch_write& batch::write_file(std::string path, std::string text, if_exists existing, unsigned mode) {
   batch_write& result = ask(writes_, kind::write_file, std::move(path));
   result.own_text_ = std::move(text);
   result.text_ = result.own_text_;
-  result.flags_ = open_flags(policy);
+  result.flags_ = open_flags(existing);
   result.mode_ = mode;
   return result;
 }
@@ -85,9 +85,9 @@ batch_write& batch::write(const file& target, std::uint64_t offset, std::string_
 
 batch_file& batch::open_to_read(std::string path) { return ask(files_, kind::open, std::move(path)); }
 
-batch_file& batch::open_to_write(std::string path, creation policy, unsigned mode) {
+batch_file& batch::open_to_write(std::string path, if_exists existing, unsigned mode) {
   batch_file& result = ask(files_, kind::open, std::move(path));
-  result.flags_ = open_flags(policy);
+  result.flags_ = open_flags(existing);
   result.mode_ = mode;
   return result;
 }

@@ -45,10 +45,10 @@ file file::open_to_read(std::string path) {
   return {descriptor, true, std::move(path)};
 }
 
-file file::open_to_write(std::string path, creation policy, unsigned mode) {
-  const int descriptor = open_or_throw(path, open_flags(policy), mode, "cannot be opened to write");
+file file::open_to_write(std::string path, if_exists existing, unsigned mode) {
+  const int descriptor = open_or_throw(path, open_flags(existing), mode, "cannot be opened to write");
   file new_file(descriptor, true, std::move(path));
-  if (policy == creation::append) {
+  if (existing == if_exists::append) {
     const files::outcome end = files::seek(descriptor, 0, SEEK_END);
     new_file.offset_ = end > 0 ? static_cast<std::uint64_t>(end) : 0;
   }

@@ -6,11 +6,11 @@
 
 namespace tarn::io {
 
-constexpr int open_flags(creation existing) noexcept {
+constexpr int open_flags(if_exists existing) noexcept {
   return O_WRONLY | O_CREAT |
-         (existing == creation::replace  ? O_TRUNC
-          : existing == creation::append ? O_APPEND
-                                         : O_EXCL);
+         (existing == if_exists::replace  ? O_TRUNC
+          : existing == if_exists::append ? O_APPEND
+                                          : O_EXCL);
 }
 
 }  // namespace tarn::io

@@ -89,8 +89,8 @@ int application_inside::run() {
              : "not started: on_work() was not called, and there would be nothing to do");
     return static_cast<int>(application_end::not_started);
   }
-  for (const auto& [deadline, name] :
-       {std::pair(options_.stop_timeout, "stop_timeout"), std::pair(options_.end_timeout, "end_timeout")}) {
+  for (const auto& [deadline, name] : {std::pair(options_.stop_timeout, "stop_timeout"),
+                                       std::pair(options_.forced_stop_timeout, "forced_stop_timeout")}) {
     if (deadline < deadline.zero()) {
       line message;
       begin(message).append("not started: application_options::").append(name).append(" is negative: -");
@@ -114,7 +114,7 @@ int application_inside::run() {
   if (stop_asked_.load(std::memory_order_relaxed) != 0 || stage() != stop_stage::working) {
     return static_cast<int>(application_end::stopped);
   }
-  beat_every_ = service_watchdog() / 2;
+  beat_every_ = service_watchdog_interval() / 2;
   const work_phase from_here_on;
   return options_.processes == 0 ? run_workers() : run_processes();
 }
@@ -213,7 +213,7 @@ void application_inside::next_stage() {
   if (is_first) tell_manager("STOPPING=1");
   // release: workers that see the new stage also see everything that led to the stop.
   stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_release);
-  deadline_ = clock::now() + (is_first ? options_.stop_timeout : options_.end_timeout);
+  deadline_ = clock::now() + (is_first ? options_.stop_timeout : options_.forced_stop_timeout);
   stop_.signal();
   for (const auto& member : workers_) member->shut_down_sockets();
   must_call_on_stop_ = must_call_on_stop_ || is_first;
@@ -288,7 +288,7 @@ void application_inside::body(worker_inside& me) {
   if (options_.binds_workers) bind_to_processor(me.number);
 
   std::optional<tarn::heap> heap;
-  std::optional<scoped_current> current;
+  std::optional<scoped_current_heap> current;
   const auto reason = text_of_exception([&] {
     if (options_.has_own_heaps) {
       heap_options heap_settings = options_.heap;
@@ -312,7 +312,7 @@ void application_inside::body(worker_inside& me) {
     application_inside& application;
     worker_inside& me;
     std::optional<tarn::heap>& heap;
-    std::optional<scoped_current>& current;
+    std::optional<scoped_current_heap>& current;
     std::optional<bool> failed;
     ~at_end() {
       if (!failed) {

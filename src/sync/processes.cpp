@@ -197,7 +197,7 @@ void application_inside::next_stage_of_processes() {
   const bool is_first = stage() == stop_stage::working;
   if (is_first) tell_manager("STOPPING=1");
   stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_relaxed);
-  deadline_ = clock::now() + options_.end_timeout + grace + (is_first ? options_.stop_timeout : 0ms);
+  deadline_ = clock::now() + options_.forced_stop_timeout + grace + (is_first ? options_.stop_timeout : 0ms);
   tell_all(is_first ? please_stop : please_hurry);
 }
 

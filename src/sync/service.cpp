@@ -69,7 +69,7 @@ bool notify_service(std::string_view lines) noexcept {
   return detail::service_manager::send(socket.number(), lines);
 }
 
-std::chrono::microseconds service_watchdog() noexcept {
+std::chrono::microseconds service_watchdog_interval() noexcept {
   const long owner = number_in("WATCHDOG_PID");
   const long microseconds = number_in("WATCHDOG_USEC");
   const bool is_ours = std::getenv("WATCHDOG_PID") == nullptr || owner == getpid();

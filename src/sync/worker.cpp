@@ -16,7 +16,9 @@ bool worker::is_stopping() const noexcept {
   return state_.stage.load(std::memory_order_acquire) != detail::stop_stage::working;
 }
 int worker::stop_descriptor() const noexcept { return state_.stop_descriptor; }
-void worker::now_doing(const char* description) noexcept { state_.doing.store(description, std::memory_order_release); }
+void worker::set_activity(const char* description) noexcept {
+  state_.doing.store(description, std::memory_order_release);
+}
 
 // The stage is read under the mutex, and the thread that changes it takes the mutex afterwards: either that thread
 // finds the socket in the list, or this thread sees the new stage.

@@ -12,7 +12,7 @@ struct host {
 struct config {
   std::vector<host> hosts;
   std::shared_ptr<const host> fallback;
-  tarn::deep<std::unique_ptr<host>> proxy;
+  tarn::propagate_const<std::unique_ptr<host>> proxy;
 };
 inline tarn::read_only<config> settings;
 
@@ -44,7 +44,7 @@ struct node {
   std::vector<std::shared_ptr<node>> next;
 };
 tarn::read_only<node> list;
-//- bad: make it a pointer to const (std::shared_ptr<const X>), tarn::deep<std::unique_ptr<X>>
+//- bad: make it a pointer to const (std::shared_ptr<const X>), tarn::propagate_const<std::unique_ptr<X>>
 struct node {
   host* target;
 };

@@ -102,7 +102,7 @@ void interpreter::play() {
   fake::fail_request(0);
   for (actor_ = 0; actor_ < actors; ++actor_) {
     threads_[actor_]->run([this] {
-      REQUIRE(tarn::current().is_valid());
+      REQUIRE(tarn::current_heap().is_valid());
       for (std::size_t count = blocks_.size() / (actors - actor_); count != 0; --count) give(blocks_.begin());
       tarn::api::trim();
     });

@@ -126,7 +126,7 @@ class actor {
         break;
       }
       case 1: block = tarn_aligned_alloc(std::size_t{16} << random_() % 9, bytes); break;
-      case 2: block = global().allocate(bytes); break;
+      case 2: block = process_heap().allocate(bytes); break;
       default: block = tarn_malloc(bytes);
     }
     return filled(block, bytes, random(), -1);

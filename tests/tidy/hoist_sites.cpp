@@ -185,7 +185,7 @@ void configured(const texts& list) {
 // The memory of its iteration ends with it.
 void of_a_heap(const texts& list, tarn::heap& heap) {
   for (const std::string& part : list) {
-    const tarn::scoped_current use(heap);
+    const tarn::scoped_current_heap use(heap);
     // no edit: a heap of Tarn may end before 'text'
     // site: 0
     std::string text = part;

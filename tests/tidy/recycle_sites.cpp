@@ -293,7 +293,7 @@ void in_an_expression() {
   }));
 }
 void of_a_heap(tarn::heap& heap) {
-  const tarn::scoped_current use(heap);
+  const tarn::scoped_current_heap use(heap);
   // no edit: a heap of Tarn may end before the cache
   // site: 0
   std::string text;

@@ -98,7 +98,7 @@ outcome own_heaps(const settings& parameters) {
                     [](unsigned, places& own_blocks) { std::generate(own_blocks.begin(), own_blocks.end(), Make); });
 }
 
-word* made_by_heap() { return ::new (tarn::current().allocate(block_bytes)) word(0); }
+word* made_by_heap() { return ::new (tarn::current_heap().allocate(block_bytes)) word(0); }
 
 }  // namespace
 

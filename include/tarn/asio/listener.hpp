@@ -41,7 +41,7 @@ class worker_stop {
   net::posix::basic_stream_descriptor<io_executor> descriptor_;
 };
 
-/// tarn::asio::listener door(io, descriptor, tarn::current());
+/// tarn::asio::listener door(io, descriptor, tarn::current_heap());
 /// door.accept([&](tarn::asio::tcp_socket client, const auto& peer) { serve(std::move(client), peer); });
 ///
 /// Accepts the connections of a listening TCP socket, which it owns, and passes each to a function. When the process

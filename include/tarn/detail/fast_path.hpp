@@ -60,7 +60,7 @@ struct alignas(128) heap_front {
   tarn::heap* resource;     ///< the public interface of this heap; null until first requested
   batch_cursor cursor;      ///< in the remote-free batch
   class_table served;       ///< the class from which malloc takes a size: heap::share_blocks() says why
-  std::uint32_t ends;       ///< counts the heap objects of this record that have ended; scoped_current looks at it
+  std::uint32_t ends;       ///< counts the heap objects of this record that have ended; scoped_current_heap looks at it
   std::uintptr_t user;      ///< of a heap object, with TARN_CHECKS: see inside_heap
 };
 

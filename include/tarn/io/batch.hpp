@@ -187,7 +187,7 @@ class batch {
   /// pipe, a socket or a terminal, which have no offsets, it reads the next bytes.
   batch_content& read(const file& source, std::uint64_t offset, std::size_t bytes);
   /// Writes a whole file, which is created with permissions `mode`, less the umask.
-  batch_write& write_file(std::string path, std::string text, creation existing = creation::replace,
+  batch_write& write_file(std::string path, std::string text, if_exists existing = if_exists::replace,
                           unsigned mode = 0666);
   /// Writes `text`, which is not copied: text and file must exist until run() returns. For a pipe and for a file
   /// opened to append, it writes to the end, whatever `offset` is.
@@ -195,7 +195,7 @@ class batch {
   /// Opens a file for reading; take() of the result gives it.
   batch_file& open_to_read(std::string path);
   /// Opens a file for writing, which is created with permissions `mode`, less the umask.
-  batch_file& open_to_write(std::string path, creation existing = creation::replace, unsigned mode = 0666);
+  batch_file& open_to_write(std::string path, if_exists existing = if_exists::replace, unsigned mode = 0666);
   /// Gets the status of a link's target, or of the link itself.
   batch_status& status(std::string path, bool follows_links = true);
 

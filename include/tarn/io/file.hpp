@@ -13,7 +13,7 @@
 namespace tarn::io {
 
 /// Says what opening a file for writing does with an existing one.
-enum class creation {
+enum class if_exists {
   replace,  ///< empties it
   append,   ///< appends: every write goes to the end that the file has by then
   refuse,   ///< fails: "File exists"
@@ -28,7 +28,7 @@ class file {
   /// Opens a file for reading.
   static file open_to_read(std::string path);
   /// Opens a file for writing; a new one has permissions `mode`, less the umask.
-  static file open_to_write(std::string path, creation existing = creation::replace, unsigned mode = 0666);
+  static file open_to_write(std::string path, if_exists existing = if_exists::replace, unsigned mode = 0666);
   /// Opens a file for reading and writing, and creates it if there is none.
   static file open_to_update(std::string path, unsigned mode = 0666);
   /// Wraps a descriptor that is already open, and closes it at the end. Errors show `name`.

@@ -427,7 +427,7 @@ class basic_logger {
   /// Returns the level below which lines are dropped.
   level min_level() const noexcept { return level_.load(std::memory_order_relaxed); }
   /// Changes that level, for calls from now on.
-  void set_level(level lowest_level) noexcept { level_.store(lowest_level, std::memory_order_relaxed); }
+  void set_min_level(level lowest_level) noexcept { level_.store(lowest_level, std::memory_order_relaxed); }
   /// Returns true when a line of this level is not dropped.
   bool is_enabled(level severity) const noexcept {
     return severity >= Floor && severity < level::off && severity >= min_level();
@@ -440,7 +440,7 @@ class basic_logger {
   /// Logs a line of the level `Level`.
   template <level Level, class... Arguments>
   void log(std::initializer_list<log_field> fields, message_format<Arguments...> format, Arguments&&... arguments) {
-    static_assert(Level != level::off, "level::off is for set_level(): no line has it");
+    static_assert(Level != level::off, "level::off is for set_min_level(): no line has it");
     if constexpr (Level >= Floor) {
       if (Level >= min_level()) write<Arguments...>(Level, fields, format, arguments...);
     }

@@ -32,7 +32,7 @@ constexpr std::string_view level_name(level severity) noexcept {
 
 /// Returns the level with this name, in any case of letters, also for "warn"; none for any other text. It reads what
 /// level_name() returns. Any thread may call it.
-constexpr std::optional<level> level_named(std::string_view text) noexcept {
+constexpr std::optional<level> parse_level(std::string_view text) noexcept {
   const auto is_same = [text](std::string_view name) {
     return std::equal(text.begin(), text.end(), name.begin(), name.end(),
                       [](char c, char lower) { return (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) == lower; });

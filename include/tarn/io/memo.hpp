@@ -34,9 +34,9 @@ struct memo_options {
   /// The most bytes to remember: entries themselves, and what `weigh` adds. 0: only `entries` limits.
   std::size_t bytes = 0;
   /// The time that an answer is valid, in milliseconds of a coarse clock. 0: forever.
-  std::uint64_t live_ms = 0;
-  /// The time that "there is none" is valid, in milliseconds. 0: the same as live_ms.
-  std::uint64_t negative_live_ms = 0;
+  std::uint64_t ttl_ms = 0;
+  /// The time that "there is none" is valid, in milliseconds. 0: the same as ttl_ms.
+  std::uint64_t negative_ttl_ms = 0;
   /// In the last milliseconds of an answer's validity, one thread that asks for it loads it anew, once, and the others
   /// get the old answer meanwhile. If that load fails, its caller gets the old answer, too. So a popular answer never
   /// expires. 0: off.
@@ -81,8 +81,8 @@ class memo : tarn::detail::memo_in_child {
   /// Returns the bytes that a key and an answer hold in addition to their own sizeof.
   using weigher = std::function<std::size_t(const Key&, const std::optional<Value>&)>;
 
-  /// Returns the time that this answer is valid, in milliseconds; 0: forever. It replaces live_ms and
-  /// negative_live_ms.
+  /// Returns the time that this answer is valid, in milliseconds; 0: forever. It replaces ttl_ms and
+  /// negative_ttl_ms.
   using lifetime = std::function<std::uint64_t(const Key&, const std::optional<Value>&)>;
 
   /// Returns the path of the file that the answer to this key is made from; empty: none. When the file is changed,
@@ -144,11 +144,11 @@ class memo : tarn::detail::memo_in_child {
     const std::uint64_t hash = hash_of(key);
     remember(shard_of(hash), make_node(hash, key, std::move(answer)));
   }
-  /// Does the same for an answer that is valid for `live_ms` milliseconds; 0: forever.
-  void put(const Key& key, std::optional<Value> answer, std::uint64_t live_ms) {
+  /// Does the same for an answer that is valid for `ttl_ms` milliseconds; 0: forever.
+  void put(const Key& key, std::optional<Value> answer, std::uint64_t ttl_ms) {
     const std::uint64_t hash = hash_of(key);
     auto entry = make_node(hash, key, std::move(answer));
-    set_lifetime(*entry, live_ms);
+    set_lifetime(*entry, ttl_ms);
     remember(shard_of(hash), std::move(entry));
   }
 
@@ -407,9 +407,9 @@ class memo : tarn::detail::memo_in_child {
     return old_answer ? refresh(shard_of(hash), hash, key, std::move(*old_answer)) : ask(shard_of(hash), hash, key);
   }
 
-  void set_lifetime(node& entry, std::uint64_t live_ms) const noexcept {
+  void set_lifetime(node& entry, std::uint64_t ttl_ms) const noexcept {
     const std::uint64_t now_ms = options_.now_ms();
-    entry.good_until_ms = live_ms == 0 ? 0 : now_ms + live_ms;
+    entry.good_until_ms = ttl_ms == 0 ? 0 : now_ms + ttl_ms;
     set_due(entry, now_ms);
   }
 
@@ -425,7 +425,7 @@ class memo : tarn::detail::memo_in_child {
     auto entry = std::make_unique<node>(hash, key, std::move(answer));
     entry->source = std::move(source);
     const std::uint64_t live =
-        entry->value || options_.negative_live_ms == 0 ? options_.live_ms : options_.negative_live_ms;
+        entry->value || options_.negative_ttl_ms == 0 ? options_.ttl_ms : options_.negative_ttl_ms;
     set_lifetime(*entry, lives_ ? lives_(entry->key, entry->value) : live);
     entry->bytes = sizeof(node) + (weigh_ ? weigh_(entry->key, entry->value) : 0);
     return entry;

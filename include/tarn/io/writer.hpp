@@ -18,7 +18,7 @@ namespace tarn::io {
 struct writer_options {
   std::size_t buffer_bytes = 64 * 1024;  ///< bytes per system call
   /// Says what opening does with an existing file.
-  creation existing = creation::replace;
+  if_exists existing = if_exists::replace;
   unsigned mode = 0666;  ///< permissions of a new file, before the umask
 };
 

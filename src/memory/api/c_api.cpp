@@ -88,7 +88,7 @@ tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
                 .increment = options->increment,
                 .limit = options->limit,
                 .keeps_memory = options->keeps_memory,
-                .is_strict = options->is_strict,
+                .forbids_remote_frees = options->forbids_remote_frees,
                 .counts_calls = options->counts_calls,
                 .records_sites = options->records_sites};
   }
@@ -166,18 +166,18 @@ void* tarn_aligned_alloc(size_t alignment, size_t bytes) {
 void tarn_free(void* block) { tarn::detail::deallocate(tarn::detail::local_heap, block); }
 size_t tarn_usable_size(const void* block) { return api::usable_bytes("tarn_usable_size", block); }
 
-tarn_heap* tarn_current(void) {
-  return or_null_with_errno([] { return &current(); });
+tarn_heap* tarn_current_heap(void) {
+  return or_null_with_errno([] { return &current_heap(); });
 }
-tarn_heap* tarn_global(void) {
-  return or_null_with_errno([] { return &global(); });
+tarn_heap* tarn_process_heap(void) {
+  return or_null_with_errno([] { return &process_heap(); });
 }
 tarn_heap* tarn_owner_of(const void* block) {
   return or_null_with_errno([=] { return owner_of(block); });
 }
 
-tarn_heap* tarn_set_current(tarn_heap* handle) {
-  tarn_heap* const before = tarn_current();
+tarn_heap* tarn_set_current_heap(tarn_heap* handle) {
+  tarn_heap* const before = tarn_current_heap();
   if (before != nullptr) detail::local_heap = heap_access::front_of(*to_heap(handle));
   return before;
 }

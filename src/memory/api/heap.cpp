@@ -74,7 +74,7 @@ heap::heap(const heap_options& options) : front_(nullptr) {
     detail::throw_bad_alloc();
   }
   if (options.initial != 0) pages::metadata::prepare(prepared_records);
-  if (options.is_strict) created->add_trait(heaps::heap_trait::strict);
+  if (options.forbids_remote_frees) created->add_trait(heaps::heap_trait::forbids_remote_frees);
   if (options.counts_calls) created->add_trait(heaps::heap_trait::counting);
   const bool is_guarded = base::current_options().uses_guard;
   if ((options.records_sites || is_guarded) && threads::note_sites(*created, options.records_sites)) {
@@ -173,7 +173,7 @@ bool heap::is_valid() const noexcept {
   return target->is_valid() && target->space->is_valid();
 }
 
-heap& global() {
+heap& process_heap() {
   heaps::heap* const process = threads::process_heap();
   heap* const face = process == nullptr ? nullptr : heap_access::face_of(process);
   if (face == nullptr) detail::throw_bad_alloc();

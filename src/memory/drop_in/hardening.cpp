@@ -9,7 +9,7 @@
 #include "memory/guard/guard.hpp"
 #include "memory/guard/samples.hpp"
 #include "memory/heap/lookup.hpp"
-#include "memory/heap/quarantine.hpp"
+#include "memory/heap/random_quarantine.hpp"
 #include "memory/heap/registry.hpp"
 #include "memory/pages/metadata.hpp"
 #include "memory/thread/threads.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 using detail::size_class;
 using heaps::heap;
-using heaps::quarantine;
+using heaps::random_quarantine;
 
 // ------------------------------------------------------------------ faults
 
@@ -33,7 +33,7 @@ const void* freed_at(const void* block) noexcept {
   const void* site = nullptr;
   heaps::registry::for_all([&](const heap& visited) {
     if (site == nullptr && visited.block_quarantine != nullptr) {
-      if (const quarantine::recent_free* const last = visited.block_quarantine->recall(block)) site = last->site;
+      if (const random_quarantine::recent_free* const last = visited.block_quarantine->recall(block)) site = last->site;
     }
   });
   return site;
@@ -119,8 +119,8 @@ heap* ready_heap() noexcept {
   }
   if (!self->policy.is_hardened()) self->add_trait(heaps::heap_trait::hardened);
   if (self->block_quarantine == nullptr && !self->policy.is_shared()) {
-    if (void* const memory = pages::metadata::allocate(sizeof(quarantine), alignof(quarantine))) {
-      self->block_quarantine = ::new (memory) quarantine(platform::random_number());
+    if (void* const memory = pages::metadata::allocate(sizeof(random_quarantine), alignof(random_quarantine))) {
+      self->block_quarantine = ::new (memory) random_quarantine(platform::random_number());
     }
   }
   if (self->block_quarantine != nullptr && self->policy.is_only_hardened()) usual_heap = self;

@@ -36,7 +36,7 @@ void* fail_no_memory() noexcept {
 // middle of a block if a block could start at its offset in the unit (see pages::may_start_at). The mistake is reported
 // here, before such an address is handed out again.
 [[gnu::always_inline]] inline void* mark_used_wide(void* block, size_class index) noexcept {
-  if (!pages::page_map::home_of(block)->starts_block(block, index)) [[unlikely]] {
+  if (!pages::page_map::slab_of_block(block)->starts_block(block, index)) [[unlikely]] {
     return report_middle_of_block(block);
   }
   heaps::mark_of(block) = 0;

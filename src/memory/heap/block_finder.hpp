@@ -17,7 +17,7 @@ class block_finder {
       if (key_ == 0 || class_in(key_) >= detail::class_count) [[unlikely]] {  // a second free let the slab go
         base::fault_double_free("free", block, find_block("free", block).bytes);
       }
-      home_ = pages::page_map::home_of(block);
+      home_ = pages::page_map::slab_of_block(block);
       shape_ = &pages::shapes.classes[class_in(key_)];
       // A slab of one unit starts where the unit does. The description is not read, because its owner writes it.
       start_ = shape_->units == 1 ? unit_ << detail::unit_shift : reinterpret_cast<std::uintptr_t>(home_->start);

@@ -5,7 +5,7 @@
 
 #include "base/options.hpp"
 #include "memory/heap/heap.hpp"
-#include "memory/heap/quarantine.hpp"
+#include "memory/heap/random_quarantine.hpp"
 #include "memory/heap/registry.hpp"
 #include "platform/platform.hpp"
 

@@ -131,7 +131,7 @@ enum class taker {
 };
 
 struct site_table;
-class quarantine;
+class random_quarantine;
 
 /// Names blocks of one word of one slab that a thread other than the owner has freed.
 struct freed_blocks {
@@ -162,7 +162,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool is_growing = false;      ///< the last run was untouched
   site_table* sites = nullptr;  ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
   std::size_t eager_bytes = 0;  ///< bytes that release() keeps
-  quarantine* block_quarantine = nullptr;  ///< freed blocks of a hardened heap that wait
+  random_quarantine* block_quarantine = nullptr;  ///< freed blocks of a hardened heap that wait
   char name[24] = {};
 
   // -- read by all threads, seldom written ---------------------------------

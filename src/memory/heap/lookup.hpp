@@ -28,7 +28,7 @@ found_block find_block(const char* entry, const void* address) noexcept;
 /// Reports a fault if `owner` is strict and belongs to another thread.
 void check_strict_slow(const heap& owner, const void* block) noexcept;
 inline void check_strict(const heap& owner, const void* block) noexcept {
-  if (owner.policy.is_strict()) [[unlikely]] {
+  if (owner.policy.forbids_remote_frees()) [[unlikely]] {
     check_strict_slow(owner, block);
   }
 }

@@ -8,14 +8,14 @@ namespace tarn::heaps {
 
 /// A trait of a heap: one difference from the inline paths.
 enum class heap_trait : std::uint8_t {
-  shared = 1,            ///< many threads use it, under `heap::mutex`
-  exact = 2,             ///< it has no magazines: the slab checks each free
-  counting = 4,          ///< it counts every call
-  noting_sites = 8,      ///< it notes every caller
-  guarded = 16,          ///< the guard wraps every block (memory/guard/guard.hpp)
-  strict = 32,           ///< only the owner may free its blocks
-  hardened = 64,         ///< free blocks are zero, and each call checks its block (memory/drop_in/hardening.hpp)
-  guarded_object = 128,  ///< a heap object whose blocks are guarded (memory/thread/guarded_heap.hpp)
+  shared = 1,                 ///< many threads use it, under `heap::mutex`
+  exact = 2,                  ///< it has no magazines: the slab checks each free
+  counting = 4,               ///< it counts every call
+  noting_sites = 8,           ///< it notes every caller
+  guarded = 16,               ///< the guard wraps every block (memory/guard/guard.hpp)
+  forbids_remote_frees = 32,  ///< only the owner may free its blocks
+  hardened = 64,              ///< free blocks are zero, and each call checks its block (memory/drop_in/hardening.hpp)
+  guarded_object = 128,       ///< a heap object whose blocks are guarded (memory/thread/guarded_heap.hpp)
 };
 
 /// The traits of one heap. The owner sets them before the first use; any thread reads them.
@@ -24,14 +24,14 @@ class heap_policy {
   bool is_shared() const noexcept { return has(bit(heap_trait::shared)); }
   bool is_exact() const noexcept { return has(bit(heap_trait::exact)); }
   bool is_counting() const noexcept { return has(bit(heap_trait::counting)); }
-  bool is_strict() const noexcept { return has(bit(heap_trait::strict)); }
+  bool forbids_remote_frees() const noexcept { return has(bit(heap_trait::forbids_remote_frees)); }
   bool is_hardened() const noexcept { return has(bit(heap_trait::hardened)); }
   bool is_guarded_object() const noexcept { return has(bit(heap_trait::guarded_object)); }
   bool is_only_hardened() const noexcept { return traits() == bit(heap_trait::hardened); }
 
   /// Returns true if the visible magazines stay shut, so that every call takes the slow path. Every trait has this
-  /// effect but `strict`, which only concerns other threads.
-  bool is_closed() const noexcept { return has(static_cast<std::uint8_t>(~bit(heap_trait::strict))); }
+  /// effect but `forbids_remote_frees`, which only concerns other threads.
+  bool is_closed() const noexcept { return has(static_cast<std::uint8_t>(~bit(heap_trait::forbids_remote_frees))); }
 
   void add(heap_trait added) noexcept { set(static_cast<std::uint8_t>(traits() | bit(added))); }
   void remove(heap_trait removed) noexcept { set(static_cast<std::uint8_t>(traits() & ~bit(removed))); }

@@ -101,7 +101,7 @@ heap* registry::create(pages::space& space, const char* name) noexcept {
   return candidate;
 }
 
-// The first page of a record stays for good: scoped_current and the lists of heaps refer to it. If many heaps have
+// The first page of a record stays for good: scoped_current_heap and the lists of heaps refer to it. If many heaps have
 // ended, the other pages go back. The record is in no list meanwhile: if another thread forks, its child loses it.
 void registry::destroy(heap* empty) noexcept {
   bool is_one_of_many = false;

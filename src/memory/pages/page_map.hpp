@@ -78,7 +78,7 @@ class page_map {
     return __atomic_load_n(&key_at(block), __ATOMIC_ACQUIRE);
   }
   /// Returns the slab of a block that was handed out before: its leaf exists.
-  static slab* home_of(const void* block) noexcept {
+  static slab* slab_of_block(const void* block) noexcept {
     const detail::page_leaf* const leaf = detail::leaf_of(block);
     if (leaf == nullptr) __builtin_unreachable();
     return static_cast<slab*>(__atomic_load_n(&leaf->slabs[detail::unit_in_leaf(block)], __ATOMIC_RELAXED));

@@ -36,7 +36,7 @@ tarn_arena* tarn_arena_create(const tarn_arena_options* options) {
   }
   try {
     // The process's heap provides this, because the current heap may be released while this arena lives.
-    return reinterpret_cast<tarn_arena*>(::new (tarn::global().allocate(sizeof(arena), alignof(arena)))
+    return reinterpret_cast<tarn_arena*>(::new (tarn::process_heap().allocate(sizeof(arena), alignof(arena)))
                                              arena(settings));
   } catch (const std::bad_alloc&) {
     errno = ENOMEM;

@@ -110,8 +110,8 @@ bool fixed_pool::is_guarded() noexcept {
 void fixed_pool::refuse() const {
 #if defined(__cpp_exceptions)
   const std::size_t block_count = guarded_ != nullptr ? guarded_->in_use() : capacity_;
-  if (options_.limit != 0 && block_count >= options_.limit) {
-    throw pool_limit_reached(options_.name, block_bytes_, options_.limit);
+  if (options_.limit_blocks != 0 && block_count >= options_.limit_blocks) {
+    throw pool_limit_reached(options_.name, block_bytes_, options_.limit_blocks);
   }
 #endif
   detail::throw_bad_alloc();
@@ -140,11 +140,12 @@ bool fixed_pool::refill() noexcept {
     });
   } else {
     if (untouched_chunks_ == nullptr) {
-      const std::size_t first = options_.first_chunk != 0
-                                    ? options_.first_chunk
+      const std::size_t first = options_.first_chunk_blocks != 0
+                                    ? options_.first_chunk_blocks
                                     : std::max(default_first_bytes / block_bytes_, std::size_t{8});
       const std::size_t largest_step = std::max(largest_step_bytes / block_bytes_, std::size_t{8});
-      const std::size_t later = options_.step != 0 ? options_.step : std::min(capacity_, largest_step);
+      const std::size_t later =
+          options_.increment_blocks != 0 ? options_.increment_blocks : std::min(capacity_, largest_step);
       if (!add_chunk(1, capacity_ == 0 ? first : later)) return false;
     }
     // The lowest address is on top, so that new blocks are handed out in order.
@@ -232,9 +233,10 @@ bool fixed_pool::add_magazine() noexcept {
 
 bool fixed_pool::add_chunk(std::size_t min_blocks, std::size_t preferred_blocks) noexcept {
   const std::size_t max_blocks = largest_request / 2 / block_bytes_;
-  const std::size_t room = options_.limit == 0
-                               ? max_blocks
-                               : std::min(max_blocks, options_.limit > capacity_ ? options_.limit - capacity_ : 0);
+  const std::size_t room =
+      options_.limit_blocks == 0
+          ? max_blocks
+          : std::min(max_blocks, options_.limit_blocks > capacity_ ? options_.limit_blocks - capacity_ : 0);
   if (min_blocks > room) return false;
   std::size_t blocks = std::clamp(preferred_blocks, min_blocks, room);
   void* memory = nullptr;

@@ -23,12 +23,12 @@ constexpr const char* entry = "pool::deallocate";
 
 guarded_blocks::guarded_blocks(const void* pool, std::size_t bytes, std::size_t alignment,
                                const pool_options& options) noexcept
-    : bytes_(bytes), alignment_(alignment), limit_(options.limit), name_(options.name), pool_(pool) {}
+    : bytes_(bytes), alignment_(alignment), limit_(options.limit_blocks), name_(options.name), pool_(pool) {}
 
 guarded_blocks* guarded_blocks::make(const void* pool, std::size_t bytes, std::size_t alignment,
                                      const pool_options& options) noexcept {
   if ((!options.is_guarded && !guard::is_enabled()) || !guard::prepare()) return nullptr;
-  void* const memory = global().try_allocate(sizeof(guarded_blocks), alignof(guarded_blocks));
+  void* const memory = process_heap().try_allocate(sizeof(guarded_blocks), alignof(guarded_blocks));
   return memory == nullptr ? nullptr : ::new (memory) guarded_blocks(pool, bytes, alignment, options);
 }
 
@@ -38,16 +38,16 @@ void guarded_blocks::end(guarded_blocks* blocks) noexcept {
     blocks->report_left();
     blocks->clear(__builtin_return_address(0));
   }
-  global().deallocate(blocks->live_, blocks->room_ * sizeof(void*), alignof(void*));
-  global().deallocate(blocks, sizeof(guarded_blocks), alignof(guarded_blocks));
+  process_heap().deallocate(blocks->live_, blocks->room_ * sizeof(void*), alignof(void*));
+  process_heap().deallocate(blocks, sizeof(guarded_blocks), alignof(guarded_blocks));
 }
 
 bool guarded_blocks::grow() noexcept {
   const std::uint32_t new_room = room_ == 0 ? first_room : 2 * room_;
-  auto** const grown = static_cast<void**>(global().try_allocate(new_room * sizeof(void*), alignof(void*)));
+  auto** const grown = static_cast<void**>(process_heap().try_allocate(new_room * sizeof(void*), alignof(void*)));
   if (grown == nullptr) return false;
   std::copy_n(live_, count_, grown);
-  global().deallocate(live_, room_ * sizeof(void*), alignof(void*));
+  process_heap().deallocate(live_, room_ * sizeof(void*), alignof(void*));
   live_ = grown;
   room_ = new_room;
   return true;

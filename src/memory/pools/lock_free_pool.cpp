@@ -25,8 +25,9 @@ std::uint32_t shift_for(std::size_t blocks) noexcept {
 
 lock_free_store::lock_free_store(std::size_t block_bytes_, std::size_t alignment_,
                                  const pool_options& options_) noexcept
-    : first_shift(shift_for(options_.first_chunk != 0 ? options_.first_chunk
-                                                      : std::max(default_first_bytes / block_bytes_, std::size_t{8}))),
+    : first_shift(shift_for(options_.first_chunk_blocks != 0
+                                ? options_.first_chunk_blocks
+                                : std::max(default_first_bytes / block_bytes_, std::size_t{8}))),
       block_bytes(block_bytes_),
       alignment(std::max(alignment_, block_alignment)),
       options(options_),
@@ -54,7 +55,7 @@ bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
   const std::size_t blocks = std::size_t{1} << (first_shift + seen_chunks);
   if (seen_chunks == max_chunks || first_shift + seen_chunks > 30 ||
       blocks > max_chunk_bytes / (block_bytes + sizeof(std::uint32_t)) ||
-      (options.limit != 0 && blocks_in(seen_chunks) >= options.limit)) {
+      (options.limit_blocks != 0 && blocks_in(seen_chunks) >= options.limit_blocks)) {
     return chunk_count.load(std::memory_order_acquire) != seen_chunks;
   }
   chunk& next = chunks[seen_chunks];
@@ -98,8 +99,8 @@ void lock_free_store::refuse() const {
 #if defined(__cpp_exceptions)
   const std::uint64_t block_count =
       guarded != nullptr ? guarded->in_use() : blocks_in(chunk_count.load(std::memory_order_relaxed));
-  if (options.limit != 0 && block_count >= options.limit) {
-    throw pool_limit_reached(options.name, block_bytes, options.limit);
+  if (options.limit_blocks != 0 && block_count >= options.limit_blocks) {
+    throw pool_limit_reached(options.name, block_bytes, options.limit_blocks);
   }
 #endif
   throw_bad_alloc();

@@ -65,14 +65,14 @@ Pool* create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
   if (options != nullptr) {
     settings = {.name = options->name != nullptr ? options->name : "",
                 .upstream = reinterpret_cast<tarn::heap*>(options->upstream),
-                .first_chunk = options->first_chunk,
-                .step = options->step,
-                .limit = options->limit,
+                .first_chunk_blocks = options->first_chunk_blocks,
+                .increment_blocks = options->increment_blocks,
+                .limit_blocks = options->limit_blocks,
                 .is_guarded = options->is_guarded};
   }
   try {
     // The process's heap provides this, because the current heap may be released while this pool lives.
-    void* const memory = tarn::global().allocate(sizeof(Pool), alignof(Pool));
+    void* const memory = tarn::process_heap().allocate(sizeof(Pool), alignof(Pool));
     return ::new (memory) Pool(bytes, alignment != 0 ? alignment : tarn::detail::block_alignment, settings);
   } catch (const std::bad_alloc&) {
     errno = ENOMEM;

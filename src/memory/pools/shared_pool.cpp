@@ -126,22 +126,22 @@ struct shared_pools {
       if (pool_magazine* const magazine = thread->magazines[number]) {
         const pool_seat& seat = thread->seats[number];
         give_back(seat.pool, magazine->bottom(), static_cast<std::size_t>(seat.top - magazine->bottom()));
-        global().deallocate(magazine, sizeof(pool_magazine), alignof(pool_magazine));
+        process_heap().deallocate(magazine, sizeof(pool_magazine), alignof(pool_magazine));
       }
     }
-    global().deallocate(thread, sizeof(registered_thread), alignof(registered_thread));
+    process_heap().deallocate(thread, sizeof(registered_thread), alignof(registered_thread));
   }
 
   /// Gives the calling thread its seats. Returns false without memory, or when the thread is ending.
   static bool register_thread() noexcept {
     void* const memory =
-        is_over ? nullptr : global().try_allocate(sizeof(registered_thread), alignof(registered_thread));
+        is_over ? nullptr : process_heap().try_allocate(sizeof(registered_thread), alignof(registered_thread));
     if (memory == nullptr) return false;
     auto* const thread = ::new (memory) registered_thread;
     thread->run = end;
     if (!at_thread_end(*thread)) {
       is_over = true;
-      global().deallocate(thread, sizeof(registered_thread), alignof(registered_thread));
+      process_heap().deallocate(thread, sizeof(registered_thread), alignof(registered_thread));
       return false;
     }
     self = thread;
@@ -162,7 +162,7 @@ struct shared_pools {
     }
     pool_magazine*& magazine = self->magazines[seat_number];
     if (magazine == nullptr) {
-      void* const memory = global().try_allocate(sizeof(pool_magazine), alignof(pool_magazine));
+      void* const memory = process_heap().try_allocate(sizeof(pool_magazine), alignof(pool_magazine));
       if (memory == nullptr) {
         return {};
       }
@@ -181,7 +181,7 @@ struct shared_pools {
 shared_blocks::shared_blocks(std::size_t bytes, std::size_t alignment, const pool_options& options)
     : depot_(bytes, alignment, [&] {
         pool_options own_options = options;
-        own_options.upstream = own_options.upstream != nullptr ? own_options.upstream : &global();
+        own_options.upstream = own_options.upstream != nullptr ? own_options.upstream : &process_heap();
         return own_options;
       }()) {
   is_guarded_ = depot_.is_guarded();

@@ -20,7 +20,7 @@ inline void* take_cached_large(detail::heap_front* front, std::size_t bytes) noe
 }
 
 /// Returns the heap that any thread may use, under its own lock. Ending threads, threads without a heap, and
-/// tarn::global() use it. Returns null if the process has no memory at all.
+/// tarn::process_heap() use it. Returns null if the process has no memory at all.
 heaps::heap* process_heap() noexcept;
 
 /// Returns the calling thread's own heap, even while another is current; null if it has none. Callers run

@@ -26,14 +26,14 @@ void expect(bool is_true, const char* expectation) {
 int main() {
   tarn::heap lane({.name = "lane", .counts_calls = true});
   {
-    tarn::scoped_current use(lane);
+    tarn::scoped_current_heap use(lane);
     const order* const pooled_order = new order;
     expect(tarn::owner_of(pooled_order) == &lane, "a pooled object is in the current heap");
 
     std::vector<int, tarn::allocator<int>> rows(1000, 1);
     expect(tarn::owner_of(rows.data()) == &lane, "a vector's block is in the current heap");
 
-    std::pmr::string reply(&tarn::current());
+    std::pmr::string reply(&tarn::current_heap());
     reply.assign(500, 'x');
     expect(tarn::owner_of(reply.data()) == &lane, "a pmr string's block is in the current heap");
 

@@ -205,7 +205,7 @@ void hand_heaps_over() {
   for (int round = 0; round < 20; ++round) {
     auto lane = std::make_unique<tarn::heap>(tarn::heap_options{.name = "lane"});
     std::thread([&] {
-      const tarn::scoped_current use(*lane);
+      const tarn::scoped_current_heap use(*lane);
       for (int id = 0; id < 100; ++id) {
         (new order)->id = id;
       }

@@ -47,7 +47,7 @@ CASE(heap_leak) {
   static_cast<void>(lane.allocate(1000));
   lane.release();  // drops the earlier notes as well
   {
-    const tarn::scoped_current use(lane);
+    const tarn::scoped_current_heap use(lane);
     static_cast<void>(hidden(new order));
     delete new order;
     std::pmr::polymorphic_allocator<char> bytes(&lane);
@@ -63,28 +63,28 @@ CASE(heap_leak) {
 }
 
 // A heap ends inside of the scope in which it is current.
-//@ stderr tarn: a heap ended while it was current: the tarn::scoped_current that ends at {program}+0xADDR by thread
-//@ more {thread} had made it current
-//@ stderr tarn: declare the heap before the scoped_current, so that the heap ends after it
+//@ stderr tarn: a heap ended while it was current: the tarn::scoped_current_heap that ends at {program}+0xADDR by
+//@ more thread {thread} had made it current
+//@ stderr tarn: declare the heap before the scoped_current_heap, so that the heap ends after it
 CASE(heap_ends_in_its_scope) {
   note_guarded(nullptr);
   auto lane = std::make_unique<tarn::heap>();
-  const tarn::scoped_current use(*lane);
+  const tarn::scoped_current_heap use(*lane);
   lane.reset();
   delete static_cast<order*>(hidden(new order));  // comes from the thread's heap
 }
 
 // A heap ends inside of a scope in which another one is current; the new heap at its place is not the same.
-//@ stderr tarn: a heap ended while it was current: the tarn::scoped_current that ends at {program}+0xADDR by thread
-//@ more {thread} would make it current again
-//@ stderr tarn: declare the heap before the scoped_current, so that the heap ends after it
+//@ stderr tarn: a heap ended while it was current: the tarn::scoped_current_heap that ends at {program}+0xADDR by
+//@ more thread {thread} would make it current again
+//@ stderr tarn: declare the heap before the scoped_current_heap, so that the heap ends after it
 CASE(heap_ends_in_an_inner_scope) {
   note_guarded(nullptr);
   tarn::heap inner;
   std::optional<tarn::heap> outer(std::in_place);
-  const tarn::scoped_current use_outer(*outer);
+  const tarn::scoped_current_heap use_outer(*outer);
   {
-    const tarn::scoped_current use_inner(inner);
+    const tarn::scoped_current_heap use_inner(inner);
     outer.reset();
     outer.emplace();
   }
@@ -95,7 +95,7 @@ CASE(heap_ends_in_an_inner_scope) {
 //@ exit 0
 CASE(heap_ends_with_the_program) {
   static tarn::heap lane;
-  const tarn::scoped_current use(lane);
+  const tarn::scoped_current_heap use(lane);
   static_cast<void>(hidden(new order));
   exit(0);
 }
@@ -112,7 +112,7 @@ CASE(heap_limit) {
     }
     CHECK(blocks.size() > 14000 && blocks.size() < 16800);
     CHECK(lane.try_allocate(1 << 20) == nullptr);
-    CHECK(tarn::current().try_allocate(64) != nullptr);
+    CHECK(tarn::current_heap().try_allocate(64) != nullptr);
     for (void* block : blocks) lane.deallocate(block, 1000);
     void* p = lane.allocate(8 << 20);
     lane.deallocate(p, 8 << 20);
@@ -128,42 +128,42 @@ CASE(heap_limit) {
 CASE(heap_malloced) {
   void* p = malloc(64);
   note_pointer("p", p);
-  tarn::current().deallocate(hidden(p), 64);
+  tarn::current_heap().deallocate(hidden(p), 64);
 }
 
-// A block of a strict heap freed by another thread: both threads are named.
-//@ stderr tarn: heap "parser": block {p} freed by thread {other}, but only thread {owner} may use this strict heap
-//@ stderr tarn: free the block in the thread of its heap, or create the heap without is_strict
+// Another thread frees a block of a heap that forbids remote frees: both threads are named.
+//@ stderr tarn: heap "parser": block {p} freed by thread {other}, but only thread {owner} may free blocks of this heap
+//@ stderr tarn: free the block in the thread of its heap, or create the heap without forbids_remote_frees
 CASE(heap_strict) {
-  tarn::heap lane({.name = "parser", .is_strict = true});
+  tarn::heap lane({.name = "parser", .forbids_remote_frees = true});
   void* p = lane.allocate(64);
   note_pointer("p", p);
   note_size("owner", static_cast<std::size_t>(gettid()));
   std::thread([p] {
     note_size("other", static_cast<std::size_t>(gettid()));
-    tarn::current().deallocate(p);
+    tarn::current_heap().deallocate(p);
   }).join();
 }
 
-// A large block of a strict heap is freed by another thread; the heap's name has to be escaped.
-//@ stderr tarn: heap "a\x0ab": block {p} freed by thread {other}, but only thread {owner} may use this strict heap
-//@ stderr tarn: free the block in the thread of its heap, or create the heap without is_strict
+// A large block of a heap that forbids remote frees is freed by another thread; the heap's name has to be escaped.
+//@ stderr tarn: heap "a\x0ab": block {p} freed by thread {other}, but only thread {owner} may free blocks of this heap
+//@ stderr tarn: free the block in the thread of its heap, or create the heap without forbids_remote_frees
 CASE(heap_strict_large) {
-  tarn::heap lane({.name = "a\nb", .is_strict = true});
+  tarn::heap lane({.name = "a\nb", .forbids_remote_frees = true});
   void* p = lane.allocate(1 << 20);
   note_pointer("p", p);
   note_size("owner", static_cast<std::size_t>(gettid()));
   std::thread([p] {
     note_size("other", static_cast<std::size_t>(gettid()));
-    tarn::current().deallocate(p);
+    tarn::current_heap().deallocate(p);
   }).join();
 }
 
-// A strict heap's own thread may free by any way, also through another heap.
+// The thread of a heap that forbids remote frees may free by any way, also through another heap.
 //@ exit 0
 CASE(heap_strict_own_thread) {
-  tarn::heap lane({.name = "parser", .is_strict = true}), second_heap;
-  tarn::current().deallocate(lane.allocate(64));
+  tarn::heap lane({.name = "parser", .forbids_remote_frees = true}), second_heap;
+  tarn::current_heap().deallocate(lane.allocate(64));
   second_heap.deallocate(lane.allocate(64));
   second_heap.deallocate(lane.allocate(1 << 20));
   lane.deallocate(lane.allocate(100), 100);

@@ -135,7 +135,7 @@ CASE(heap_guard_double_free_by_two) {
   note_guarded(p);
   std::thread([p] {
     note_size("other", static_cast<std::size_t>(gettid()));
-    tarn::current().deallocate(p);
+    tarn::current_heap().deallocate(p);
   }).join();
   lane.deallocate(hidden(p), 64);
 }
@@ -179,7 +179,7 @@ CASE(heap_guard_faces) {
       std::memset(p, 1, 100);
       second_heap.deallocate(p, 100, alignment);
     }
-    const tarn::scoped_current use(lane);
+    const tarn::scoped_current_heap use(lane);
     auto* text = static_cast<char*>(tarn_calloc(10, 30));
     for (std::size_t bytes = 300; bytes < 1 << 20; bytes *= 2) {
       CHECK(tarn_usable_size(text) == bytes);

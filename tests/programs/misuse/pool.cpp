@@ -73,13 +73,13 @@ CASE(pool_guard_after_inline) {
   numbers.destroy(numbers.create(1L));
   std::thread worker([] {
     void* blocks[100];
-    for (void*& block : blocks) block = tarn::current().allocate(24);
-    for (void* block : blocks) tarn::current().deallocate(block, 24);
+    for (void*& block : blocks) block = tarn::current_heap().allocate(24);
+    for (void* block : blocks) tarn::current_heap().deallocate(block, 24);
     tarn::pool<long> pool_of_thread({.name = "own"});
     long* const number = pool_of_thread.create(2L);
     CHECK(*number == 2);
-    for (void*& block : blocks) block = tarn::current().allocate(24);
-    for (void* block : blocks) tarn::current().deallocate(block, 24);
+    for (void*& block : blocks) block = tarn::current_heap().allocate(24);
+    for (void* block : blocks) tarn::current_heap().deallocate(block, 24);
     pool_of_thread.destroy(number);
   });
   worker.join();

@@ -21,10 +21,10 @@ struct part {
 
 extern "C" {
 
-void* NAME(allocate_in_, COPY)() { return tarn::current().allocate(100); }
-void NAME(free_in_, COPY)(void* block) { tarn::current().deallocate(block, 100); }
-const void* NAME(global_of_, COPY)() { return &tarn::global(); }
-const void* NAME(current_of_, COPY)() { return &tarn::current(); }
+void* NAME(allocate_in_, COPY)() { return tarn::current_heap().allocate(100); }
+void NAME(free_in_, COPY)(void* block) { tarn::current_heap().deallocate(block, 100); }
+const void* NAME(global_of_, COPY)() { return &tarn::process_heap(); }
+const void* NAME(current_of_, COPY)() { return &tarn::current_heap(); }
 bool NAME(owns_, COPY)(const void* block) { return tarn::owner_of(block) != nullptr; }
 
 void NAME(work_in_, COPY)() {

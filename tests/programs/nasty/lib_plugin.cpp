@@ -39,7 +39,7 @@ struct until_the_end {
     void* const block = tarn_malloc(100);
     tarn_heap* const lane = tarn_heap_create(nullptr);
     CHECK(block != nullptr && lane != nullptr);
-    tarn_set_current(lane);
+    tarn_set_current_heap(lane);
     tarn_heap_destroy(lane);
     tarn_free(tarn_malloc(100));
     tarn_free(block);

@@ -23,7 +23,7 @@ DECLARE(second)
 namespace {
 
 void work() {
-  void* const block = tarn::current().allocate(100);
+  void* const block = tarn::current_heap().allocate(100);
   void* const of_first = allocate_in_first();
   void* const of_second = allocate_in_second();
   void* const of_drop_in = malloc(100);
@@ -38,14 +38,14 @@ void work() {
   free_in_second(of_second);
   free_in_first(of_first);
   free(of_drop_in);
-  tarn::current().deallocate(block, 100);
+  tarn::current_heap().deallocate(block, 100);
 }
 
 }  // namespace
 
 int main() {
-  CHECK(global_of_first() != global_of_second() && global_of_first() != &tarn::global());
-  CHECK(current_of_first() != current_of_second() && current_of_first() != &tarn::current());
+  CHECK(global_of_first() != global_of_second() && global_of_first() != &tarn::process_heap());
+  CHECK(current_of_first() != current_of_second() && current_of_first() != &tarn::current_heap());
   work();
   std::thread another(work);
   another.join();

@@ -29,7 +29,7 @@ static_assert(std::is_empty_v<tarn::allocator<int>>);
 
 TEST_F(allocator_test, serves_containers_of_every_kind) {
   {
-    const tarn::scoped_current use(lane);
+    const tarn::scoped_current_heap use(lane);
     list<int> numbers;
     vector<string> lines;
     std::deque<int, tarn::allocator<int>> queue;
@@ -61,7 +61,7 @@ TEST_F(allocator_test, serves_containers_of_every_kind) {
 TEST_F(allocator_test, all_instances_are_equal_so_containers_may_swap_heaps) {
   list<int> outside(100, 1);
   {
-    const tarn::scoped_current use(lane);
+    const tarn::scoped_current_heap use(lane);
     list<int> inner(100, 2);
     inner.swap(outside);
     outside.splice(outside.end(), inner);
@@ -91,7 +91,7 @@ TEST_F(allocator_test, absurd_counts_throw) {
 
 TEST_F(allocator_test, the_limit_of_a_heap_throws) {
   tarn::heap tiny({.limit = 1_MiB});
-  const tarn::scoped_current use(tiny);
+  const tarn::scoped_current_heap use(tiny);
   list<int> numbers;
   EXPECT_THROW(
       for (;;) { numbers.push_back(1); }, std::bad_alloc);
@@ -100,7 +100,7 @@ TEST_F(allocator_test, the_limit_of_a_heap_throws) {
 
 TEST_F(allocator_test, serves_allocate_shared) {
   const auto shared = std::allocate_shared<string>(tarn::allocator<string>(), 100u, 'y');
-  EXPECT_EQ(tarn::owner_of(shared.get()), &tarn::current());
+  EXPECT_EQ(tarn::owner_of(shared.get()), &tarn::current_heap());
   std::thread([copy = shared]() mutable { copy.reset(); }).join();
 }
 

@@ -83,7 +83,7 @@ TEST_F(blocks, random_reallocations_keep_the_contents) {
       }
       std::copy(copy.begin() + static_cast<std::ptrdiff_t>(common_bytes), copy.end(), block + common_bytes);
       if (step % 16 == 15) {
-        ASSERT_TRUE(tarn::current().is_valid());
+        ASSERT_TRUE(tarn::current_heap().is_valid());
       }
     }
     give(block);
@@ -312,7 +312,7 @@ TEST_F(blocks, a_free_block_is_not_reallocated) {
 
 TEST_F(blocks, a_strict_heaps_large_block_is_not_resized_elsewhere) {
   const support::ending child_ending = support::in_child([] {
-    tarn::heap lane({.name = "lane", .is_strict = true});
+    tarn::heap lane({.name = "lane", .forbids_remote_frees = true});
     void* const block = lane.allocate(1_MiB);
     static_cast<void>(grow(block, 2_MiB));  // by its own thread
     void* const large = lane.allocate(1_MiB);

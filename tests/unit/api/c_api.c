@@ -23,7 +23,7 @@ const char* scene_blocks(void) {
     EXPECT(blocks[index] != NULL);
     EXPECT((uintptr_t)blocks[index] % 16 == 0);
     EXPECT(tarn_usable_size(blocks[index]) >= sizes[index]);
-    EXPECT(tarn_owner_of(blocks[index]) == tarn_current());
+    EXPECT(tarn_owner_of(blocks[index]) == tarn_current_heap());
     memset(blocks[index], 1, tarn_usable_size(blocks[index]));
   }
   errno = 77;
@@ -129,7 +129,7 @@ const char* scene_heaps(void) {
   memset(first, 3, 100);
   first = tarn_heap_realloc(heap, first, 100000);
   EXPECT(first != NULL && first[0] == 3 && first[99] == 3 && tarn_owner_of(first) == heap);
-  EXPECT(tarn_current() != heap);
+  EXPECT(tarn_current_heap() != heap);
   tarn_free(first);
   tarn_free(second);
   for (int round = 0; round < 1000; ++round) EXPECT(tarn_heap_malloc(heap, 1000) != NULL);
@@ -163,22 +163,22 @@ const char* scene_limit(void) {
 }
 
 const char* scene_current(void) {
-  tarn_heap* const own_heap = tarn_current();
-  EXPECT(own_heap != NULL && tarn_global() != NULL && tarn_global() != own_heap);
+  tarn_heap* const own_heap = tarn_current_heap();
+  EXPECT(own_heap != NULL && tarn_process_heap() != NULL && tarn_process_heap() != own_heap);
   tarn_heap* const heap = tarn_heap_create(NULL);
-  EXPECT(tarn_set_current(heap) == own_heap);
-  EXPECT(tarn_current() == heap);
+  EXPECT(tarn_set_current_heap(heap) == own_heap);
+  EXPECT(tarn_current_heap() == heap);
   void* const block = tarn_malloc(100);
   void* const zeroed = tarn_calloc(3, 1000);
   EXPECT(tarn_owner_of(block) == heap && tarn_owner_of(zeroed) == heap);
   EXPECT(tarn_owner_of(tarn_realloc(NULL, 50)) == heap);
   EXPECT(tarn_owner_of(tarn_aligned_alloc(256, 50)) == heap);
-  EXPECT(tarn_set_current(own_heap) == heap);
-  EXPECT(tarn_current() == own_heap);
+  EXPECT(tarn_set_current_heap(own_heap) == heap);
+  EXPECT(tarn_current_heap() == own_heap);
   tarn_free(block);
   tarn_heap_destroy(heap);
-  void* const shared = tarn_heap_malloc(tarn_global(), 100);
-  EXPECT(tarn_owner_of(shared) == tarn_global());
+  void* const shared = tarn_heap_malloc(tarn_process_heap(), 100);
+  EXPECT(tarn_owner_of(shared) == tarn_process_heap());
   tarn_free(shared);
   return NULL;
 }
@@ -209,11 +209,11 @@ void* scene_make(void) {
 }
 
 const char* scene_free_elsewhere(void* block) {
-  EXPECT(tarn_owner_of(block) != NULL && tarn_owner_of(block) != tarn_current());
+  EXPECT(tarn_owner_of(block) != NULL && tarn_owner_of(block) != tarn_current_heap());
   EXPECT(tarn_usable_size(block) >= 1000);
   char* const moved = tarn_realloc(block, 3000);
   EXPECT(moved != NULL && moved[0] == 9 && moved[999] == 9);
-  EXPECT(tarn_owner_of(moved) == tarn_current());
+  EXPECT(tarn_owner_of(moved) == tarn_current_heap());
   tarn_free(moved);
   return NULL;
 }

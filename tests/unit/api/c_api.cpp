@@ -53,15 +53,15 @@ TEST_F(c_api, heaps_are_the_same_as_in_cpp) {
   EXPECT_EQ(tarn::owner_of(tarn_heap_malloc(c_heap, 10)), &cpp_heap);
   EXPECT_TRUE(cpp_heap.is_valid());
   tarn_heap_destroy(c_heap);
-  EXPECT_EQ(reinterpret_cast<tarn::heap*>(tarn_current()), &tarn::current());
-  EXPECT_EQ(reinterpret_cast<tarn::heap*>(tarn_global()), &tarn::global());
+  EXPECT_EQ(reinterpret_cast<tarn::heap*>(tarn_current_heap()), &tarn::current_heap());
+  EXPECT_EQ(reinterpret_cast<tarn::heap*>(tarn_process_heap()), &tarn::process_heap());
 }
 
 TEST_F(c_api, a_heap_outlives_the_release_of_the_heap_it_was_made_in) {
   tarn_heap* const outer = tarn_heap_create(nullptr);
-  tarn_heap* const before = tarn_set_current(outer);
+  tarn_heap* const before = tarn_set_current_heap(outer);
   tarn_heap* const inner = tarn_heap_create(nullptr);
-  tarn_set_current(before);
+  tarn_set_current_heap(before);
   tarn_heap_release(outer);
   for (int round = 0; round < 1'000; ++round) {
     std::memset(tarn_heap_malloc(outer, sizeof(tarn::heap)), 0xff, sizeof(tarn::heap));

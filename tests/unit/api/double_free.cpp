@@ -52,7 +52,7 @@ TEST(double_free, is_named_for_a_heap_object) {
   expect_named(lane, 32768);
 }
 
-TEST(double_free, is_named_for_the_heap_of_the_process) { expect_named(tarn::global(), 64); }
+TEST(double_free, is_named_for_the_heap_of_the_process) { expect_named(tarn::process_heap(), 64); }
 
 TEST(double_free, is_named_for_a_heap_that_counts) {
   tarn::heap lane({.counts_calls = true});
@@ -85,7 +85,7 @@ TEST(double_free, is_not_said_of_two_threads_in_one_heap) {
   EXPECT_EQ(child_ending.error.substr(0, child_ending.error.find(" at ")), "tarn: heap \"lane\" is used")
       << child_ending;
   EXPECT_NE(child_ending.error.find(" while another thread uses it\ntarn: let one thread at a time allocate from a "
-                                    "heap; other threads free its blocks through tarn::current()\n"),
+                                    "heap; other threads free its blocks through tarn::current_heap().deallocate()\n"),
             std::string::npos)
       << child_ending;
 }

@@ -22,7 +22,7 @@ class checked_blocks {
   void free_all() {
     for (const auto& [block, bytes] : blocks_) {
       EXPECT_TRUE(is_filled(block, std::min<std::size_t>(bytes, 3'000), fill));
-      tarn::current().deallocate(block);
+      tarn::current_heap().deallocate(block);
     }
     blocks_.clear();
   }
@@ -77,7 +77,7 @@ int scene() {
     checked_blocks in_lane;
     for (int round = 0; round < 200; ++round) count(in_lane.add(lane.try_allocate(20'000), 20'000));
     {
-      const tarn::scoped_current use(lane);
+      const tarn::scoped_current_heap use(lane);
       attempt([] { std::list<int, tarn::allocator<int>> numbers(500, 1); });
       attempt([] { delete new element; });
     }
@@ -99,8 +99,8 @@ int scene() {
         count(others_blocks.add(tarn::detail::allocate(tarn::detail::local_heap, bytes, 16), bytes));
       }
     }
-    attempt([&] { count(others_blocks.add(tarn::global().try_allocate(700), 700)); });
-    attempt([] { static_cast<void>(tarn::current()); });
+    attempt([&] { count(others_blocks.add(tarn::process_heap().try_allocate(700), 700)); });
+    attempt([] { static_cast<void>(tarn::current_heap()); });
   })
       .join();
   attempt([&] { others_blocks.free_all(); });  // remote frees, to a heap without a thread
@@ -163,7 +163,7 @@ TEST_F(failing, is_survived_whichever_request_fails) {
       settle();
       ASSERT_EQ(in_use(), 0u) << "lost when request " << n << " failed";
       ASSERT_TRUE(tarn::heaps::central().is_valid()) << n;
-      ASSERT_TRUE(tarn::current().is_valid()) << n;
+      ASSERT_TRUE(tarn::current_heap().is_valid()) << n;
       if (next_record() == before + 1) break;
     }
     ASSERT_LE(blocks_at_rest(), blocks_before) << "mapped memory was lost when request " << n << " failed";

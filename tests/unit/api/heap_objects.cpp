@@ -148,7 +148,7 @@ TEST_F(heap_object, any_thread_may_free) {
     for (int round = 0; round < 20; ++round) blocks.push_back(lane.allocate(bytes));
   }
   std::thread([&] {
-    for (void* block : blocks) tarn::current().deallocate(block);
+    for (void* block : blocks) tarn::current_heap().deallocate(block);
     tarn::api::trim();
   }).join();
   for (int round = 0; round < 2'000; ++round) {  // refills drain the inbox
@@ -164,13 +164,13 @@ TEST_F(heap_object, its_destruction_does_not_wait_for_frees_on_their_way) {
   for (int round = 0; round < 3; ++round) {
     heap lane;
     void* const block = lane.allocate(100);
-    second_thread.run([=] { tarn::current().deallocate(block); });  // marked in the slab, which nobody checks
+    second_thread.run([=] { tarn::current_heap().deallocate(block); });  // marked in the slab, which nobody checks
   }
   heap second_lane;
   std::vector<void*> blocks;
   for (int round = 0; round < 1'000; ++round) blocks.push_back(second_lane.allocate(100));
   second_thread.run([&] {
-    tarn::current().deallocate(blocks[0]);
+    tarn::current_heap().deallocate(blocks[0]);
     tarn::api::trim();
   });
   for (int round = 0; round < 5'000; ++round) static_cast<void>(second_lane.allocate(100));
@@ -339,10 +339,10 @@ TEST_F(heap_object, initial_memory_stays_until_it_is_trimmed) {
 
 TEST_F(heap_object, trim_works_on_a_threads_heap_and_on_the_global_one) {
   const std::uint64_t before = platform::purge_totals().bytes;
-  tarn::current().deallocate(tarn::current().allocate(5_MiB));
-  EXPECT_GE(tarn::current().trim(), 5_MiB);
-  tarn::global().deallocate(tarn::global().allocate(5_MiB));
-  EXPECT_GE(tarn::global().trim(), 5_MiB);
+  tarn::current_heap().deallocate(tarn::current_heap().allocate(5_MiB));
+  EXPECT_GE(tarn::current_heap().trim(), 5_MiB);
+  tarn::process_heap().deallocate(tarn::process_heap().allocate(5_MiB));
+  EXPECT_GE(tarn::process_heap().trim(), 5_MiB);
   EXPECT_GE(platform::purge_totals().bytes - before, 10_MiB);
 }
 

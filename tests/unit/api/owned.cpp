@@ -33,8 +33,8 @@ class owned_types : public front_test {
 
 TEST_F(owned_types, the_heap_is_the_one_that_was_current) {
   const owned_string own_text(long_text);
-  EXPECT_EQ(home_of(own_text), &tarn::current());
-  const tarn::scoped_current use(lane);
+  EXPECT_EQ(home_of(own_text), &tarn::current_heap());
+  const tarn::scoped_current_heap use(lane);
   const owned_string copy(long_text);
   EXPECT_EQ(home_of(copy), &lane);
   EXPECT_EQ(tarn::owner_of(copy.data()), &lane);
@@ -42,15 +42,15 @@ TEST_F(owned_types, the_heap_is_the_one_that_was_current) {
 }
 
 struct session {
-  owned_string name{tarn::global()};
-  owned_vector<owned_string> items{tarn::global()};
+  owned_string name{tarn::process_heap()};
+  owned_vector<owned_string> items{tarn::process_heap()};
 };
 
 // The main use of owned types.
 TEST_F(owned_types, a_shared_object_survives_the_request) {
   session shared;
   {
-    const tarn::scoped_current use(lane);
+    const tarn::scoped_current_heap use(lane);
     const owned_string typed = long_text;
     shared.name = typed;
     shared.items.push_back(typed);
@@ -64,32 +64,32 @@ TEST_F(owned_types, a_shared_object_survives_the_request) {
   lane.release();
   EXPECT_EQ(shared.name.substr(0, 6), "a text");
   EXPECT_EQ(shared.items.at(1).size(), 100 + std::string_view(long_text).size());
-  EXPECT_EQ(tarn::owner_of(shared.name.data()), &tarn::global());
-  EXPECT_EQ(tarn::owner_of(shared.items.data()), &tarn::global());
+  EXPECT_EQ(tarn::owner_of(shared.name.data()), &tarn::process_heap());
+  EXPECT_EQ(tarn::owner_of(shared.items.data()), &tarn::process_heap());
   for (const owned_string& item : shared.items) {
-    EXPECT_EQ(home_of(item), &tarn::global());
-    EXPECT_EQ(tarn::owner_of(item.data()), &tarn::global());
+    EXPECT_EQ(home_of(item), &tarn::process_heap());
+    EXPECT_EQ(tarn::owner_of(item.data()), &tarn::process_heap());
   }
 }
 
 TEST_F(owned_types, copies_and_moves_keep_to_their_heaps) {
   owned_string original(long_text, lane);
   const owned_string copy(original);
-  EXPECT_EQ(home_of(copy), &tarn::current()) << "a copy is the copier's";
+  EXPECT_EQ(home_of(copy), &tarn::current_heap()) << "a copy is the copier's";
   const char* const buffer = original.data();
   owned_string moved(std::move(original));
   EXPECT_EQ(home_of(moved), &lane);
   EXPECT_EQ(moved.data(), buffer) << "a move takes the buffer";
-  owned_string target(tarn::global());
+  owned_string target(tarn::process_heap());
   target = std::move(moved);
-  EXPECT_EQ(home_of(target), &tarn::global());
-  EXPECT_EQ(tarn::owner_of(target.data()), &tarn::global());
+  EXPECT_EQ(home_of(target), &tarn::process_heap());
+  EXPECT_EQ(tarn::owner_of(target.data()), &tarn::process_heap());
   owned_string target_in_lane(lane), source(long_text, lane);
   const char* const moved_buffer = source.data();
   target_in_lane = std::move(source);
   EXPECT_EQ(target_in_lane.data(), moved_buffer) << "within one heap the buffer moves";
   swap(target_in_lane, target);
-  EXPECT_EQ(home_of(target_in_lane), &tarn::global());
+  EXPECT_EQ(home_of(target_in_lane), &tarn::process_heap());
   EXPECT_EQ(target_in_lane, long_text);
   EXPECT_EQ(tarn::owner_of(target.data()), &lane);
 }
@@ -97,8 +97,8 @@ TEST_F(owned_types, copies_and_moves_keep_to_their_heaps) {
 // Another heap is current: data of the thread still comes from the thread's own heap.
 TEST_F(owned_types, stays_in_the_threads_own_heap_under_another) {
   owned_string own_text("x");
-  const tarn::heap* const own_heap = &tarn::current();
-  const tarn::scoped_current use(lane);
+  const tarn::heap* const own_heap = &tarn::current_heap();
+  const tarn::scoped_current_heap use(lane);
   own_text += long_text;
   EXPECT_EQ(tarn::owner_of(own_text.data()), own_heap);
 }
@@ -108,29 +108,29 @@ TEST_F(owned_types, a_thread_grows_in_its_own_heap_what_came_from_another) {
   auto text = std::make_unique<owned_string>();
   tarn::heap *first_heap = nullptr, *second_heap = nullptr;
   first.run([&] {
-    first_heap = &tarn::current();
+    first_heap = &tarn::current_heap();
     text = std::make_unique<owned_string>(long_text);
   });
   EXPECT_EQ(tarn::owner_of(text->data()), first_heap);
   second.run([&] {
     *text += long_text;  // before this thread has a heap
-    second_heap = &tarn::current();
+    second_heap = &tarn::current_heap();
   });
   EXPECT_EQ(tarn::owner_of(text->data()), second_heap);
   first.end();
   *text += long_text;
-  EXPECT_EQ(tarn::owner_of(text->data()), &tarn::current());
+  EXPECT_EQ(tarn::owner_of(text->data()), &tarn::current_heap());
   second.run([&] { text.reset(); });
   second.end();
   settle();
 }
 
 TEST_F(owned_types, any_thread_grows_what_is_the_processes) {
-  owned_string text(tarn::global());
+  owned_string text(tarn::process_heap());
   worker first, two;
   for (int round = 0; round < 10; ++round) {
     (round % 2 == 0 ? first : two).run([&] { text += long_text; });
-    EXPECT_EQ(tarn::owner_of(text.data()), &tarn::global());
+    EXPECT_EQ(tarn::owner_of(text.data()), &tarn::process_heap());
   }
 }
 

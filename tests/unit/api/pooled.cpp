@@ -65,7 +65,7 @@ class pooled_test : public front_test {
   std::uint64_t bytes() const { return lane.statistics().allocated_bytes - lane.statistics().freed_bytes; }
 
   tarn::heap lane{{.name = "lane", .counts_calls = true}};
-  std::optional<tarn::scoped_current> use;
+  std::optional<tarn::scoped_current_heap> use;
 };
 
 TEST_F(pooled_test, single_objects_come_from_the_current_heap) {
@@ -130,14 +130,14 @@ TEST_F(pooled_test, nothrow_forms_return_null) {
   delete new (std::nothrow) over_aligned;
   delete[] new (std::nothrow) over_aligned[10];
   tarn::heap tiny({.limit = 1_MiB});
-  const tarn::scoped_current use_tiny(tiny);
+  const tarn::scoped_current_heap use_tiny(tiny);
   EXPECT_EQ(new (std::nothrow) large_derived[10], nullptr);
   EXPECT_EQ(new (std::nothrow) page_aligned[300], nullptr);
 }
 
 TEST_F(pooled_test, without_memory_they_throw) {
   tarn::heap tiny({.limit = 1_MiB});
-  const tarn::scoped_current use_tiny(tiny);
+  const tarn::scoped_current_heap use_tiny(tiny);
   EXPECT_THROW(static_cast<void>(new large_derived[10]), std::bad_alloc);
   EXPECT_THROW(static_cast<void>(new page_aligned[300]), std::bad_alloc);
   EXPECT_EQ(alive, 0);

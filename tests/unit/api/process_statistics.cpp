@@ -46,7 +46,7 @@ TEST_F(process_figures, remember_heaps_that_are_no_more) {
 TEST_F(process_figures, count_threads) {
   const process_statistics before = process_now();
   for (int thread = 0; thread < 5; ++thread) {
-    std::thread([] { tarn::current().deallocate(tarn::current().allocate(10)); }).join();
+    std::thread([] { tarn::current_heap().deallocate(tarn::current_heap().allocate(10)); }).join();
   }
   const process_statistics now = process_now();
   EXPECT_EQ(now.threads_started, before.threads_started + 5);
@@ -57,13 +57,13 @@ TEST_F(process_figures, count_threads) {
 
 TEST_F(process_figures, count_what_the_system_was_asked) {
   const process_statistics before = process_now();
-  void* const block = tarn::current().allocate(50_MiB);
+  void* const block = tarn::current_heap().allocate(50_MiB);
   std::memset(block, 1, 1);
   const process_statistics during = process_now();
   EXPECT_GT(during.system_calls.mmap, before.system_calls.mmap);
   EXPECT_GE(during.footprint_bytes, before.footprint_bytes + 50_MiB);
   EXPECT_GE(during.peak_footprint_bytes, during.footprint_bytes);
-  tarn::current().deallocate(block);
+  tarn::current_heap().deallocate(block);
   const process_statistics after = process_now();
   EXPECT_GT(after.system_calls.munmap, before.system_calls.munmap);
   EXPECT_EQ(after.footprint_bytes, during.footprint_bytes - 50_MiB);
@@ -72,14 +72,14 @@ TEST_F(process_figures, count_what_the_system_was_asked) {
 }
 
 TEST_F(process_figures, count_purges) {
-  void* const block = tarn::current().allocate(1);
-  tarn::current().deallocate(tarn::current().allocate(3_MiB));
+  void* const block = tarn::current_heap().allocate(1);
+  tarn::current_heap().deallocate(tarn::current_heap().allocate(3_MiB));
   const process_statistics before = process_now();
   tarn::api::trim();
   const process_statistics now = process_now();
   EXPECT_GT(now.purges, before.purges);
   EXPECT_GE(now.purged_bytes, before.purged_bytes + 3_MiB);
-  tarn::current().deallocate(block);
+  tarn::current_heap().deallocate(block);
 }
 
 }  // namespace

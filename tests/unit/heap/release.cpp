@@ -138,7 +138,7 @@ TEST_F(release_test, a_record_in_its_second_life_knows_nothing_of_the_first) {
   pages::space space;
   heap* const first = heaps::registry::create(space, "a name that is longer than there is room for");
   first->add_trait(heaps::heap_trait::counting);
-  first->add_trait(heaps::heap_trait::strict);
+  first->add_trait(heaps::heap_trait::forbids_remote_frees);
   live_blocks live;
   ASSERT_NO_FATAL_FAILURE(fill(*first, live));
   const heap_statistics past = heaps::registry::ended_statistics();
@@ -151,7 +151,7 @@ TEST_F(release_test, a_record_in_its_second_life_knows_nothing_of_the_first) {
   heap& second = make();
   ASSERT_EQ(&second, first);
   EXPECT_STREQ(second.name, "tested");
-  EXPECT_FALSE(second.policy.is_closed() || second.policy.is_strict());
+  EXPECT_FALSE(second.policy.is_closed() || second.policy.forbids_remote_frees());
   EXPECT_EQ(second.resource, nullptr);
   const heap_statistics now = second.statistics();
   EXPECT_EQ(now.allocated_blocks, 0u);

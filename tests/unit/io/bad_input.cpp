@@ -28,7 +28,7 @@ std::map<std::string, std::string> words_on(const std::string& path) {
   messages["mapped_file"] = words_of([&] { count(mapped_file(path), 'x'); });
   messages["journal_reader"] = words_of([&] { journal_reader{path}; });
   messages["journal"] = words_of([&] { journal(path, {.bytes = 4096, .chunk_bytes = 1024}); });
-  messages["writer"] = words_of([&] { writer(path, {.existing = creation::append}).flush(); });
+  messages["writer"] = words_of([&] { writer(path, {.existing = if_exists::append}).flush(); });
   batch requests({.max_file_bytes = 1 << 20});
   const batch_content& text = requests.read_file(path);
   requests.run();

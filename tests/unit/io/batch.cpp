@@ -168,8 +168,8 @@ TEST_P(batches, write_files) {
   }
   requests.clear();
   requests.write_file(folder.path("0"), "new");
-  requests.write_file(folder.path("1"), "more", creation::append);
-  requests.write_file(folder.path("2"), "other", creation::refuse);
+  requests.write_file(folder.path("1"), "more", if_exists::append);
+  requests.write_file(folder.path("2"), "other", if_exists::refuse);
   requests.write_file(folder.path("none/3"), "");
   requests.run();
   EXPECT_EQ(content(folder.path("0")), "new");

@@ -104,12 +104,12 @@ TEST_F(log_test, takes_a_level_at_run_time) {
 
 TEST(log, level_has_a_name_that_is_read_back) {
   for (std::uint8_t number = 0; number <= static_cast<std::uint8_t>(level::off); ++number) {
-    EXPECT_EQ(tarn::io::level_named(level_name(static_cast<level>(number))), static_cast<level>(number));
+    EXPECT_EQ(tarn::io::parse_level(level_name(static_cast<level>(number))), static_cast<level>(number));
   }
-  EXPECT_EQ(tarn::io::level_named("Warning"), level::warning);
-  EXPECT_EQ(tarn::io::level_named("WARN"), level::warning);
+  EXPECT_EQ(tarn::io::parse_level("Warning"), level::warning);
+  EXPECT_EQ(tarn::io::parse_level("WARN"), level::warning);
   for (const char* const text : {"", "inf", "info ", "information", "7"}) {
-    EXPECT_FALSE(tarn::io::level_named(text)) << text;
+    EXPECT_FALSE(tarn::io::parse_level(text)) << text;
   }
 }
 
@@ -247,9 +247,9 @@ TEST_F(log_test, drops_what_is_below_its_level) {
   web.info("no");
   web.warning("yes");
   EXPECT_FALSE(web.is_enabled(level::info));
-  web.set_level(level::trace);
+  web.set_min_level(level::trace);
   web.trace("yes");
-  web.set_level(level::off);
+  web.set_min_level(level::off);
   web.critical("no");
   EXPECT_EQ(lines().size(), 2u);
 }

@@ -75,7 +75,7 @@ TEST(memo, answers_are_refreshed_before_they_are_old) {
         if (must_fail) throw std::runtime_error("no answer");
         return ++loads;
       },
-      {.live_ms = 100, .refresh_ms = 20, .now_ms = test_clock});
+      {.ttl_ms = 100, .refresh_ms = 20, .now_ms = test_clock});
   now = 1000;
   EXPECT_EQ(answers.get(1), 1);
   now = 1079;
@@ -111,7 +111,7 @@ TEST(memo, others_get_the_old_answer_while_one_refreshes) {
         }
         return number;
       },
-      {.live_ms = 100, .refresh_ms = 20, .now_ms = test_clock});
+      {.ttl_ms = 100, .refresh_ms = 20, .now_ms = test_clock});
   now = 1000;
   EXPECT_EQ(answers.get(1), 1);
   now = 1090;
@@ -214,7 +214,7 @@ TEST_F(followed_file, is_not_read_again_while_it_stays) {
 TEST(memo, answers_grow_old) {
   int loads = 0;
   memo<int, int> answers([&](const int& key) { return ++loads, key < 0 ? std::nullopt : std::optional(key); },
-                         {.live_ms = 100, .negative_live_ms = 10, .now_ms = test_clock});
+                         {.ttl_ms = 100, .negative_ttl_ms = 10, .now_ms = test_clock});
   now = 1000;
   answers.get(1), answers.get(-1);
   now = 1009;
@@ -234,7 +234,7 @@ TEST(memo, answers_grow_old) {
 TEST(memo, an_answer_has_a_lifetime_of_its_own) {
   now = 1000;
   memo<int, int> answers([](const int& key) { return key == 0 ? std::nullopt : std::optional(key); },
-                         {.live_ms = 7, .now_ms = test_clock}, {},
+                         {.ttl_ms = 7, .now_ms = test_clock}, {},
                          [](const int& key, const std::optional<int>& value) -> std::uint64_t {
                            return value ? static_cast<std::uint64_t>(key) : 5;
                          });

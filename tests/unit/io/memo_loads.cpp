@@ -98,7 +98,7 @@ TEST(memo, a_refresh_that_is_overtaken_by_put_is_not_remembered) {
         if (meanwhile) meanwhile();
         return 1;
       },
-      {.live_ms = 100, .refresh_ms = 20, .now_ms = time_of_refresh});
+      {.ttl_ms = 100, .refresh_ms = 20, .now_ms = time_of_refresh});
   refresh_clock = 1000;
   EXPECT_EQ(answers.get(7), 1);
   refresh_clock = 1090;

@@ -188,7 +188,7 @@ TEST(writer, errors_have_path_place_and_words) {
   EXPECT_EQ(io_test::thrown<error>([&] { writer output(folder.path("no/file")); }),
             folder.path("no/file") + ": cannot be opened to write: No such file or directory");
   const std::string existing = folder.file("there", "text");
-  EXPECT_EQ(io_test::thrown<error>([&] { writer output(existing, {.existing = creation::refuse}); }),
+  EXPECT_EQ(io_test::thrown<error>([&] { writer output(existing, {.existing = if_exists::refuse}); }),
             existing + ": cannot be opened to write: File exists");
   EXPECT_EQ(io_test::thrown<error>([&] {
               writer output("/dev/full");
@@ -235,7 +235,7 @@ TEST(writer, a_destructor_that_cannot_flush_says_so) {
 TEST(writer, appends_where_the_end_is) {
   const io_test::folder folder;
   const std::string path = folder.file("file", "one\n");
-  writer output(path, {.existing = creation::append});
+  writer output(path, {.existing = if_exists::append});
   EXPECT_EQ(output.offset(), 4u);
   output.line("two");
   output.close();

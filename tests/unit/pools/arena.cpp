@@ -389,12 +389,12 @@ TEST(arena, chunks_come_from_the_heap_that_is_current) {
   tarn::heap lane({.name = "lane"});
   arena request;
   {
-    const tarn::scoped_current use(lane);
+    const tarn::scoped_current_heap use(lane);
     EXPECT_EQ(tarn::owner_of(request.allocate(100)), &lane);
   }
   static_cast<void>(request.allocate(100'000));
   request.release();
-  EXPECT_EQ(tarn::owner_of(request.allocate(100)), &tarn::current());
+  EXPECT_EQ(tarn::owner_of(request.allocate(100)), &tarn::current_heap());
 
   arena with_upstream({.upstream = &lane});
   EXPECT_EQ(tarn::owner_of(with_upstream.allocate(100)), &lane);

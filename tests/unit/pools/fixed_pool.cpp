@@ -87,7 +87,7 @@ TEST(fixed_pool, the_block_freed_last_comes_first) {
 
 TEST(fixed_pool, grows_as_told) {
   support::upstream memory;
-  fixed_pool doubling(48, 16, {.upstream = &memory, .first_chunk = 10});
+  fixed_pool doubling(48, 16, {.upstream = &memory, .first_chunk_blocks = 10});
   allocate_many(doubling, 10);
   EXPECT_EQ(doubling.statistics().capacity, 10u);
   allocate_many(doubling, 1);
@@ -96,7 +96,7 @@ TEST(fixed_pool, grows_as_told) {
   EXPECT_EQ(doubling.statistics().capacity, 40u);
   EXPECT_EQ(doubling.statistics().chunks, 3u);
 
-  fixed_pool steps(48, 16, {.upstream = &memory, .first_chunk = 10, .step = 3});
+  fixed_pool steps(48, 16, {.upstream = &memory, .first_chunk_blocks = 10, .increment_blocks = 3});
   allocate_many(steps, 12);
   EXPECT_EQ(steps.statistics().capacity, 13u);
   EXPECT_EQ(steps.statistics().chunk_bytes + doubling.statistics().chunk_bytes, memory.bytes());
@@ -120,7 +120,7 @@ TEST(fixed_pool, reserve_takes_it_all_at_once) {
 }
 
 TEST(fixed_pool, limit_is_kept_and_said) {
-  fixed_pool blocks(24, 8, {.name = "nodes", .first_chunk = 7, .limit = 10});
+  fixed_pool blocks(24, 8, {.name = "nodes", .first_chunk_blocks = 7, .limit_blocks = 10});
   const auto allocated = allocate_many(blocks, 10);
   EXPECT_EQ(blocks.try_allocate(), nullptr);
   try {
@@ -167,7 +167,7 @@ TEST(fixed_pool, clear_keeps_the_memory_and_release_does_not) {
 }
 
 TEST(fixed_pool, live_blocks_are_found_in_order_and_the_pool_goes_on) {
-  fixed_pool blocks(24, 8, {.first_chunk = 16});
+  fixed_pool blocks(24, 8, {.first_chunk_blocks = 16});
   for (std::size_t count : {0, 1, 5, 300, 1200}) {
     const auto allocated = allocate_many(blocks, count);
     std::set<void*> live;
@@ -195,7 +195,7 @@ TEST(fixed_pool, a_request_that_fails_loses_nothing) {
   for (std::size_t n = 1; has_failed; ++n) {
     support::upstream memory;
     memory.fail_request(n);
-    fixed_pool blocks(64, 16, {.upstream = &memory, .first_chunk = 4});
+    fixed_pool blocks(64, 16, {.upstream = &memory, .first_chunk_blocks = 4});
     std::vector<void*> allocated;
     for (int index = 0; index < 300; ++index) {
       if (void* const block = blocks.try_allocate()) allocated.push_back(block);
@@ -271,7 +271,7 @@ TEST(fixed_pool_death, a_pool_without_memory_takes_no_block) {
 
 #if !TARN_CHECKS  // the block itself is reported before
 TEST(fixed_pool_death, more_free_blocks_than_there_are_is_named) {
-  fixed_pool blocks(32, 16, {.name = "frames", .first_chunk = 10});
+  fixed_pool blocks(32, 16, {.name = "frames", .first_chunk_blocks = 10});
   give(blocks, allocate_many(blocks, 10));
   void* const block = blocks.allocate();
   const auto often = [&] {

@@ -23,7 +23,7 @@ struct alignas(64) wide {
 template <class Pool>
 class guarded_pools : public testing::Test {
  public:
-  Pool pool{tarn::pool_options{.name = "guarded", .limit = 100, .is_guarded = true}};
+  Pool pool{tarn::pool_options{.name = "guarded", .limit_blocks = 100, .is_guarded = true}};
 };
 using pools = testing::Types<tarn::pool<wide>, tarn::pool<wide, tarn::spin_mutex>, tarn::shared_pool<wide>,
                              tarn::lock_free_pool<wide>>;

@@ -39,7 +39,7 @@ struct alignas(64) wide {
 
 TEST(lock_free_pool, blocks_are_apart_and_aligned) {
   support::upstream memory;
-  lock_free_pool<wide> pool({.upstream = &memory, .first_chunk = 3});
+  lock_free_pool<wide> pool({.upstream = &memory, .first_chunk_blocks = 3});
   std::set<char*> places;
   for (int round = 0; round < 2; ++round) {
     std::vector<wide*> objects;
@@ -56,7 +56,7 @@ TEST(lock_free_pool, blocks_are_apart_and_aligned) {
 }
 
 TEST(lock_free_pool, limit_is_exact) {
-  lock_free_pool<instance_counter> pool({.name = "all", .first_chunk = 4, .limit = 21});
+  lock_free_pool<instance_counter> pool({.name = "all", .first_chunk_blocks = 4, .limit_blocks = 21});
   std::vector<instance_counter*> objects;
   for (int number = 0; number < 21; ++number) objects.push_back(pool.create());
   EXPECT_EQ(pool.try_allocate(), nullptr);
@@ -87,7 +87,7 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
     std::atomic<std::uint64_t> holder{0};
     std::atomic<item*> next{nullptr};
   };
-  lock_free_pool<item> pool({.first_chunk = 4, .limit = 12});
+  lock_free_pool<item> pool({.first_chunk_blocks = 4, .limit_blocks = 12});
   constexpr std::uint64_t takers = 6;
   std::atomic<int> wrong{0};
   std::atomic<bool> must_stop{false};
@@ -144,7 +144,7 @@ TEST(lock_free_pool, grows_while_many_ask) {
       bool do_is_equal(const std::pmr::memory_resource& resource) const noexcept override { return this == &resource; }
     } guarded(memory);
     {
-      lock_free_pool<instance_counter> pool({.upstream = &guarded, .first_chunk = 1});
+      lock_free_pool<instance_counter> pool({.upstream = &guarded, .first_chunk_blocks = 1});
       std::mutex lock;
       std::set<instance_counter*> objects;
       std::vector<std::thread> running;
@@ -169,7 +169,7 @@ TEST(lock_free_pool, grows_while_many_ask) {
 // nothing.
 TEST(lock_free_pool, thread_that_is_stopped_during_growth_blocks_nobody) {
   support::upstream memory;
-  tarn::detail::lock_free_store store(16, 16, {.upstream = &memory, .first_chunk = 4});
+  tarn::detail::lock_free_store store(16, 16, {.upstream = &memory, .first_chunk_blocks = 4});
   ASSERT_TRUE(store.grow(0));
   store.chunk_count.store(0, std::memory_order_relaxed);
   store.chunks[0].links.store(nullptr, std::memory_order_relaxed);

@@ -49,7 +49,7 @@ TEST(pool, creates_and_destroys) {
 }
 
 TEST(pool, a_constructor_that_throws_costs_no_block) {
-  tarn::pool<instance_counter> pool({.limit = 1});
+  tarn::pool<instance_counter> pool({.limit_blocks = 1});
   EXPECT_THROW(static_cast<void>(pool.create(-1)), std::invalid_argument);
   EXPECT_EQ(pool.statistics().in_use, 0u);
   pool.destroy(pool.create(1));
@@ -118,7 +118,7 @@ TEST(pool, honours_the_alignment_of_its_type) {
 }
 
 TEST(pool, a_small_type_is_no_larger_than_a_pointer) {
-  tarn::pool<char> pool({.first_chunk = 100});
+  tarn::pool<char> pool({.first_chunk_blocks = 100});
   for (int index = 0; index < 100; ++index) *pool.create() = 'x';
   EXPECT_EQ(pool.statistics().chunks, 1u);
 }
@@ -128,7 +128,8 @@ TEST(pool, sequences_agree_with_an_oracle) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::minstd_rand random(seed);
     support::upstream memory;
-    tarn::pool<instance_counter> tested({.upstream = &memory, .first_chunk = 1 + seed % 5, .step = seed % 3 * 4});
+    tarn::pool<instance_counter> tested(
+        {.upstream = &memory, .first_chunk_blocks = 1 + seed % 5, .increment_blocks = seed % 3 * 4});
     std::map<instance_counter*, int> oracle;
     for (int step = 0; step < 3000; ++step) {
       const auto chance = static_cast<unsigned>(random() % 100);
@@ -166,7 +167,7 @@ using locks = testing::Types<std::mutex, tarn::spin_mutex>;
 TYPED_TEST_SUITE(pool_with_lock, locks);
 
 TYPED_TEST(pool_with_lock, serves_many_threads) {
-  tarn::pool<std::uint64_t, TypeParam> shared({.first_chunk = 4});
+  tarn::pool<std::uint64_t, TypeParam> shared({.first_chunk_blocks = 4});
   std::atomic<bool> is_wrong{false};
   std::vector<std::thread> threads;
   for (std::uint64_t id = 1; id <= 4; ++id) {

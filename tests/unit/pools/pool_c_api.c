@@ -41,7 +41,7 @@ const char* scene_pool_blocks(void) {
 }
 
 const char* scene_pool_errors(void) {
-  const tarn_pool_options options = {.name = "small", .limit = 3};
+  const tarn_pool_options options = {.name = "small", .limit_blocks = 3};
   errno = 0;
   EXPECT(tarn_pool_create(8, 48, NULL) == NULL && errno == EINVAL);
   errno = 0;
@@ -67,7 +67,7 @@ const char* scene_pool_errors(void) {
 
 const char* scene_pool_upstream(void) {
   tarn_heap* const heap = tarn_heap_create(NULL);
-  const tarn_pool_options options = {.upstream = heap, .first_chunk = 10, .step = 5};
+  const tarn_pool_options options = {.upstream = heap, .first_chunk_blocks = 10, .increment_blocks = 5};
   tarn_pool* const pool = tarn_pool_create(32, 0, &options);
   EXPECT(tarn_owner_of(tarn_pool_malloc(pool)) == heap);
   EXPECT(tarn_pool_get_statistics(pool).capacity == 10);

@@ -69,9 +69,9 @@ void play(unsigned seed, bool is_guarded) {
   support::upstream memory;
   Pool tested(tarn::pool_options{.name = "tested",
                                  .upstream = &memory,
-                                 .first_chunk = 1 + seed % 7,
-                                 .step = seed % 3 * 5,
-                                 .limit = limit,
+                                 .first_chunk_blocks = 1 + seed % 7,
+                                 .increment_blocks = seed % 3 * 5,
+                                 .limit_blocks = limit,
                                  .is_guarded = is_guarded});
   oracle model;
   std::vector<std::unique_ptr<support::worker>> workers(has_one_thread ? 1 : 3);

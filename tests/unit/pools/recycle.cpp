@@ -107,7 +107,7 @@ TEST(recycle, objects_do_not_live_in_the_current_heap) {
   };
   tarn::heap lane;
   {
-    const tarn::scoped_current use(lane);
+    const tarn::scoped_current_heap use(lane);
     const auto first = tarn::recycle<piece>();
     EXPECT_NE(tarn::owner_of(first.get()), &lane);
   }

@@ -78,7 +78,7 @@ TEST(shared_pool, a_pool_may_end_while_threads_that_used_it_live) {
 }
 
 TEST(shared_pool, the_end_of_a_thread_returns_what_it_kept) {
-  shared_pool<instance_counter> pool({.limit = slots});
+  shared_pool<instance_counter> pool({.limit_blocks = slots});
   for (int round = 0; round < 50; ++round) {
     std::thread([&] {
       std::vector<instance_counter*> own_objects;
@@ -115,7 +115,7 @@ TEST(shared_pool, is_used_by_destructors_of_a_thread_that_ends) {
 }
 
 TEST(shared_pool, limit_is_exact) {
-  shared_pool<instance_counter> pool({.name = "all", .limit = 3});
+  shared_pool<instance_counter> pool({.name = "all", .limit_blocks = 3});
   std::vector<instance_counter*> objects{pool.create(), pool.create(), pool.create()};
   EXPECT_EQ(pool.try_allocate(), nullptr);
   EXPECT_THROW(static_cast<void>(pool.create()), tarn::pool_limit_reached);
@@ -150,7 +150,7 @@ TEST(shared_pool, blocks_travel_between_threads) {
   };
   constexpr std::size_t threads = 3;
   constexpr std::uint64_t rounds = TARN_SMALL ? 300 : 2000;
-  shared_pool<item> pool({.first_chunk = 4});
+  shared_pool<item> pool({.first_chunk_blocks = 4});
   struct box {
     std::mutex lock;
     std::vector<item*> content;

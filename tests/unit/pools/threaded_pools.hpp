@@ -31,7 +31,7 @@ void fail_each_request(Check check) {
   for (std::size_t request = 1; has_failed; ++request) {
     support::upstream memory;
     memory.fail_request(request);
-    Pool pool({.upstream = &memory, .first_chunk = 4});
+    Pool pool({.upstream = &memory, .first_chunk_blocks = 4});
     std::vector<instance_counter*> objects;
     for (int number = 0; number < 300; ++number) {
       try {

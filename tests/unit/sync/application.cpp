@@ -234,9 +234,10 @@ TEST(application, workers_have_heaps_of_their_own) {
               application app(settings);
               std::atomic<int> good{0};
               app.on_work([&](worker&) {
-                void* const block = tarn::current().allocate(1);
-                good += &tarn::current() != &tarn::global() && tarn::owner_of(block) == &tarn::current();
-                tarn::current().deallocate(block, 1);
+                void* const block = tarn::current_heap().allocate(1);
+                good +=
+                    &tarn::current_heap() != &tarn::process_heap() && tarn::owner_of(block) == &tarn::current_heap();
+                tarn::current_heap().deallocate(block, 1);
               });
               return app.run() == 0 && good == 2 ? 0 : 100;
             }),
@@ -331,12 +332,12 @@ TEST(application, names_a_thread_that_may_take_its_signals) {
 TEST(application, is_not_started_with_a_negative_deadline) {
   EXPECT_EQ(in_child([] {
               auto wrong = options(1);
-              wrong.end_timeout = std::chrono::milliseconds(-5);
+              wrong.forced_stop_timeout = std::chrono::milliseconds(-5);
               application app(wrong);
               app.on_work([](worker&) {});
               return app.run();
             }),
-            expected_ending(1, "not started: application_options::end_timeout is negative: -5 ms\n"));
+            expected_ending(1, "not started: application_options::forced_stop_timeout is negative: -5 ms\n"));
 }
 
 TEST(application, a_reload_asked_for_in_the_initialiser_is_not_lost) {
@@ -459,10 +460,10 @@ TEST(application, a_worker_that_does_not_stop_is_named) {
   const ending child_ending = in_child([] {
     application_options settings = options(1);
     settings.stop_timeout = 1ms;
-    settings.end_timeout = 20ms;
+    settings.forced_stop_timeout = 20ms;
     static application app(settings);  // its destructor does not run
     app.on_work([&](worker& me) {
-      me.now_doing("GET /slow");
+      me.set_activity("GET /slow");
       app.stop();
       pause();
     });

@@ -21,14 +21,18 @@ void hang() {
 }
 // A callback that hangs is left at the deadline. Workers that do not hang must have ended by then, or the message would
 // name them as well: they need some microseconds, and a busy machine must let them run once in the second.
-application_options in_a_moment() { return {.name = "test", .workers = 2, .stop_timeout = 1s, .end_timeout = 20ms}; }
+application_options in_a_moment() {
+  return {.name = "test", .workers = 2, .stop_timeout = 1s, .forced_stop_timeout = 20ms};
+}
 // The parent gives its processes a second more than their own deadline, also after a second signal, which skips the
 // time for the stop: that time must be short beside the second.
 application_options in_processes_in_a_moment() {
-  return {.name = "test", .workers = 2, .stop_timeout = 20ms, .end_timeout = 20ms};
+  return {.name = "test", .workers = 2, .stop_timeout = 20ms, .forced_stop_timeout = 20ms};
 }
 // The second signal ends it, not a deadline.
-application_options in_an_hour() { return {.name = "test", .workers = 2, .stop_timeout = 1h, .end_timeout = 20ms}; }
+application_options in_an_hour() {
+  return {.name = "test", .workers = 2, .stop_timeout = 1h, .forced_stop_timeout = 20ms};
+}
 
 TEST(callbacks, on_stop_that_hangs_is_named_at_the_deadline) {
   EXPECT_EQ(in_child([] {
@@ -110,7 +114,7 @@ TEST(callbacks, an_initialiser_that_hangs_is_named) {
     EXPECT_EQ(in_child([processes] {
                 application_options settings = in_an_hour();
                 settings.processes = processes;
-                settings.end_timeout = 0ms;  // the parent gives its processes a second more
+                settings.forced_stop_timeout = 0ms;  // the parent gives its processes a second more
                 static application app(settings);
                 app.on_work([](worker&) { _exit(100); });
                 app.on_initialise([] {
@@ -131,7 +135,7 @@ TEST(callbacks, a_worker_and_a_callback_that_hang_are_both_named) {
     static application app(in_a_moment());
     app.on_work([](worker& me) {
       if (me.number() == 0) {
-        me.now_doing("GET /slow");
+        me.set_activity("GET /slow");
         app.stop();
         hang();
       }

@@ -412,7 +412,7 @@ TEST(processes, a_second_signal_hurries) {
 
 TEST(processes, one_that_does_not_stop_is_killed) {
   EXPECT_EQ(without_ids(in_child([&] {
-              application app({.name = "test", .processes = 1, .stop_timeout = 1ms, .end_timeout = 1ms});
+              application app({.name = "test", .processes = 1, .stop_timeout = 1ms, .forced_stop_timeout = 1ms});
               const pid_t parent = getpid();
               app.on_work([&](worker&) {
                 kill(parent, SIGTERM);

@@ -39,8 +39,8 @@ struct to_const {
   const char* c;
 };
 struct through_deep {
-  tarn::deep<std::unique_ptr<int>> a;
-  tarn::deep<plain*> b;
+  tarn::propagate_const<std::unique_ptr<int>> a;
+  tarn::propagate_const<plain*> b;
 };
 struct tree {
   int a;

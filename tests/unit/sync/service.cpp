@@ -44,15 +44,15 @@ TEST(service, sends_to_the_manager) {
 
 TEST(service, answers_the_watchdog_of_this_process_only) {
   setenv("WATCHDOG_USEC", "30000000", 1);
-  EXPECT_EQ(tarn::service_watchdog(), 30s);
+  EXPECT_EQ(tarn::service_watchdog_interval(), 30s);
   setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1);
-  EXPECT_EQ(tarn::service_watchdog(), 30s);
+  EXPECT_EQ(tarn::service_watchdog_interval(), 30s);
   setenv("WATCHDOG_PID", "1", 1);
-  EXPECT_EQ(tarn::service_watchdog(), 0s);
+  EXPECT_EQ(tarn::service_watchdog_interval(), 0s);
   unsetenv("WATCHDOG_PID");
   for (const char* const wrong : {"", "0", "-5", "12 ", "99999999999999999999"}) {
     setenv("WATCHDOG_USEC", wrong, 1);
-    EXPECT_EQ(tarn::service_watchdog(), 0s) << wrong;
+    EXPECT_EQ(tarn::service_watchdog_interval(), 0s) << wrong;
   }
   unsetenv("WATCHDOG_USEC");
 }

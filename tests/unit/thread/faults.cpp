@@ -172,14 +172,14 @@ TEST_F(faults, a_free_with_the_wrong_size_is_named) {
 TEST_F(faults, a_block_of_a_strict_heap_that_is_freed_elsewhere_is_named) {
   for (const std::size_t bytes : {64, 1'000'000}) {
     const ending child_ending = in_child([=] {
-      heap lane({.name = "parser\n", .is_strict = true});
+      heap lane({.name = "parser\n", .forbids_remote_frees = true});
       void* const block = lane.allocate(bytes);
       std::string expected;
       std::thread([&] {
         expected = "tarn: heap \"parser\\x0a\": block " + written(block) + " freed by thread " +
                    std::to_string(platform::thread_number()) + ", but only thread " + std::to_string(getpid()) +
-                   " may use this strict heap\ntarn: free the block in the thread of its heap, or create the heap "
-                   "without is_strict\n";
+                   " may free blocks of this heap\ntarn: free the block in the thread of its heap, or create the heap "
+                   "without forbids_remote_frees\n";
         static_cast<void>(write(STDERR_FILENO, expected.data(), expected.size()));
         give(block);
       }).join();
@@ -193,12 +193,12 @@ TEST_F(faults, a_block_of_a_strict_heap_that_is_freed_elsewhere_is_named) {
 
 TEST_F(faults, a_strict_heap_is_for_its_thread_in_every_way) {
   EXPECT_EQ(in_child([] {
-              heap lane({.name = "parser", .is_strict = true});
+              heap lane({.name = "parser", .forbids_remote_frees = true});
               lane.deallocate(lane.allocate(64));
               give(lane.allocate(64));  // another heap is current, the thread is the same
               give(lane.allocate(1'000'000));
               void* const block = lane.allocate(64);
-              const scoped_current use(lane);
+              const scoped_current_heap use(lane);
               give(block);
             }),
             ending{});
@@ -206,12 +206,13 @@ TEST_F(faults, a_strict_heap_is_for_its_thread_in_every_way) {
 
 TEST_F(faults, a_heap_that_nobody_made_cannot_be_destroyed) {
   const auto not_destroyable = [](const heap& target, const std::string& name) {
-    return fault("tarn: heap \"" + name + "\" at " + written(&target) +
-                     " is destroyed, but belongs to a thread or to the process",
-                 "destroy only heaps that the program created; tarn::current() and tarn::global() end by themselves");
+    return fault(
+        "tarn: heap \"" + name + "\" at " + written(&target) +
+            " is destroyed, but belongs to a thread or to the process",
+        "destroy only heaps that the program created; tarn::current_heap() and tarn::process_heap() end by themselves");
   };
-  EXPECT_EQ(in_child([] { current().~heap(); }), not_destroyable(current(), ""));
-  EXPECT_EQ(in_child([] { global().~heap(); }), not_destroyable(global(), "process"));
+  EXPECT_EQ(in_child([] { current_heap().~heap(); }), not_destroyable(current_heap(), ""));
+  EXPECT_EQ(in_child([] { process_heap().~heap(); }), not_destroyable(process_heap(), "process"));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ void handler() {
 
 void use_everything_once() {
   for (std::size_t bytes = 16; bytes < 3'000'000; bytes = bytes * 5 / 4) give(take(bytes));
-  global().deallocate(global().allocate(100));
+  process_heap().deallocate(process_heap().allocate(100));
   tarn::heap object;
   EXPECT_NE(object.allocate(100), nullptr);
   api::trim();
@@ -120,7 +120,7 @@ TEST(fork, every_lock_is_open_in_the_child_and_in_the_parent) {
   give(take(1));
   const auto use_everything = [&] {
     give(take(1'000'000));
-    global().deallocate(global().allocate(100));
+    process_heap().deallocate(process_heap().allocate(100));
     object.deallocate(object.allocate(1'000'000));
     const tarn::heap another({.name = "another"});
     api::trim();
@@ -342,7 +342,7 @@ TEST(fork, works_while_other_threads_allocate) {
     EXPECT_EQ(in_child([] {
                 alarm(20);
                 for (std::size_t bytes = 16; bytes < 3'000'000; bytes *= 3) give(take(bytes));
-                global().deallocate(global().allocate(100));
+                process_heap().deallocate(process_heap().allocate(100));
                 {
                   tarn::heap object;
                   void* const block = object.allocate(100);

@@ -57,7 +57,7 @@ class idle_purge : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(threads::initialise());
-    current().trim();
+    current_heap().trim();
     while (fake::run_helper()) {
     }
     fake::reset();
@@ -69,7 +69,7 @@ class idle_purge : public testing::Test {
 };
 
 TEST_F(idle_purge, gives_back_what_the_program_left) {
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   EXPECT_EQ(purged(), 0u);
   EXPECT_TRUE(fake::run_helper());
   EXPECT_GE(purged(), 15_MiB);
@@ -77,7 +77,7 @@ TEST_F(idle_purge, gives_back_what_the_program_left) {
 }
 
 TEST_F(idle_purge, takes_less_than_a_second) {
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   const std::uint64_t start = platform::now_ms();
   EXPECT_TRUE(fake::run_helper());
   EXPECT_LE(platform::now_ms() - start, 1000u);
@@ -96,13 +96,13 @@ TEST_F(idle_purge, reaches_the_spaces_of_heap_objects) {
 }
 
 TEST_F(idle_purge, needs_no_helper_for_little) {
-  allocate_and_free(current(), 10, 300'000);
+  allocate_and_free(current_heap(), 10, 300'000);
   EXPECT_FALSE(fake::run_helper());
 }
 
 TEST_F(idle_purge, starts_again_after_each_burst) {
   for (int round = 0; round < 5; ++round) {
-    allocate_and_free(current(), 3, 5_MiB);
+    allocate_and_free(current_heap(), 3, 5_MiB);
     EXPECT_TRUE(fake::run_helper()) << round;
     EXPECT_FALSE(fake::run_helper());
   }
@@ -119,21 +119,21 @@ TEST_F(idle_purge, gives_back_what_waits_in_batches_for_an_owner_that_sleeps) {
     std::latch slept(1);
     std::latch finished(1);
     std::thread owner([&] {
-      for (void*& block : blocks) block = current().allocate(bytes);
+      for (void*& block : blocks) block = current_heap().allocate(bytes);
       allocated.count_down();
       freed.wait();
-      for (std::size_t number = 0; number < freed_early; ++number) blocks[number] = current().allocate(bytes);
+      for (std::size_t number = 0; number < freed_early; ++number) blocks[number] = current_heap().allocate(bytes);
       slept.count_down();
       finished.wait();
     });
     allocated.wait();
-    for (std::size_t number = 0; number < freed_early; ++number) current().deallocate(blocks[number]);
+    for (std::size_t number = 0; number < freed_early; ++number) current_heap().deallocate(blocks[number]);
     freed.count_down();
     slept.wait();
     while (fake::run_helper()) {
     }
     const std::uint64_t before = purged();
-    for (void* block : blocks) current().deallocate(block);
+    for (void* block : blocks) current_heap().deallocate(block);
     EXPECT_TRUE(fake::run_helper()) << bytes;
     EXPECT_GE(purged() - before, 30_MiB) << bytes;
     finished.count_down();
@@ -146,11 +146,11 @@ std::vector<void*> blocks_of_ended_thread(std::size_t total, bool frees_most) {
   std::vector<void*> blocks(total / 1_KiB);
   std::thread([&] {
     for (void*& block : blocks) {
-      block = current().allocate(1_KiB);
+      block = current_heap().allocate(1_KiB);
     }
     for (std::size_t number = 0; frees_most && number < blocks.size(); ++number) {
       if (number % 64 != 0) {
-        current().deallocate(std::exchange(blocks[number], nullptr));
+        current_heap().deallocate(std::exchange(blocks[number], nullptr));
       }
     }
   }).join();
@@ -163,7 +163,7 @@ TEST_F(idle_purge, gives_back_what_ended_threads_left_between_blocks_in_use) {
   EXPECT_GE(purged(), 13_MiB);
   EXPECT_FALSE(fake::run_helper());
   for (void* block : blocks) {
-    current().deallocate(block);
+    current_heap().deallocate(block);
   }
 }
 
@@ -172,7 +172,7 @@ TEST_F(idle_purge, malloc_trim_gives_it_back_at_once) {
   EXPECT_TRUE(api::trim());
   EXPECT_GE(purged(), 13_MiB);
   for (void* block : blocks) {
-    current().deallocate(block);
+    current_heap().deallocate(block);
   }
 }
 
@@ -183,14 +183,14 @@ TEST_F(idle_purge, gives_back_what_others_freed_for_ended_threads) {
   const std::uint64_t before = purged();
   for (std::size_t number = 0; number < blocks.size(); ++number) {
     if (number % 64 != 0) {
-      current().deallocate(std::exchange(blocks[number], nullptr));
+      current_heap().deallocate(std::exchange(blocks[number], nullptr));
     }
   }
-  current().trim();  // sends the last batch
+  current_heap().trim();  // sends the last batch
   EXPECT_TRUE(fake::run_helper());
   EXPECT_GE(purged() - before, 13_MiB);
   for (void* block : blocks) {
-    current().deallocate(block);
+    current_heap().deallocate(block);
   }
 }
 
@@ -201,7 +201,7 @@ struct adoptions {
   static inline std::uint64_t purged_bytes = 0;
   static void adopt() {
     if (++sleeps <= max_sleeps) {
-      std::thread([] { current().deallocate(current().allocate(1_KiB)); }).join();
+      std::thread([] { current_heap().deallocate(current_heap().allocate(1_KiB)); }).join();
       purged_bytes = platform::purge_totals().bytes;
     }
   }
@@ -216,7 +216,7 @@ TEST_F(idle_purge, leaves_a_heap_alone_that_one_thread_after_the_other_adopts) {
   EXPECT_LT(adoptions::purged_bytes - before_, 1_MiB);
   EXPECT_GE(purged(), 13_MiB) << "after the last of them";
   for (void* block : blocks) {
-    current().deallocate(block);
+    current_heap().deallocate(block);
   }
 }
 
@@ -237,38 +237,38 @@ struct work {
 // Its heap has free memory all the time, but the arrays of magazines that nobody needs go back.
 TEST_F(idle_purge, gives_arrays_back_beside_an_owner_that_works) {
   std::vector<void*> live_blocks;  // one block of each slab
-  for (int number = 0; number < 128 * 64; ++number) live_blocks.push_back(current().allocate(1024));
+  for (int number = 0; number < 128 * 64; ++number) live_blocks.push_back(current_heap().allocate(1024));
   for (std::size_t number = 0; number < live_blocks.size(); ++number) {
-    if (number % 32 != 0) current().deallocate(std::exchange(live_blocks[number], nullptr));
+    if (number % 32 != 0) current_heap().deallocate(std::exchange(live_blocks[number], nullptr));
   }
   leave_arrays();
   work::owner = threads::own_heap();
   work::sleeps = 0;
   fake::call_at_sleep(work::go_on);
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   EXPECT_TRUE(fake::run_helper());
   EXPECT_GT(work::sleeps, work::max_sleeps) << "the helper stays while the owner works";
   EXPECT_TRUE(work::are_arrays_gone);
-  for (void* block : live_blocks) current().deallocate(block);
+  for (void* block : live_blocks) current_heap().deallocate(block);
 }
 
 TEST_F(idle_purge, ends_where_memory_cannot_be_given_back) {
   fake::refuse_purges(true);
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   EXPECT_TRUE(fake::run_helper());
   EXPECT_FALSE(fake::run_helper());
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   EXPECT_FALSE(fake::run_helper());
   fake::refuse_purges(false);
-  EXPECT_GE(current().trim(), 15_MiB) << "who asks gets another attempt";
+  EXPECT_GE(current_heap().trim(), 15_MiB) << "who asks gets another attempt";
 }
 
 TEST_F(idle_purge, works_in_a_child_that_was_forked_while_a_helper_was_wanted) {
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   const pid_t child = fork();
   if (child == 0) {
     bool is_right = !fake::run_helper();  // it is the parent's
-    allocate_and_free(current(), 3, 5_MiB);
+    allocate_and_free(current_heap(), 3, 5_MiB);
     is_right = fake::run_helper() && purged() >= 15_MiB && is_right;
     _exit(is_right ? 0 : 1);
   }
@@ -293,8 +293,8 @@ struct fork_in_a_purge {
         heap lane;
         lane.deallocate(lane.allocate(5_MiB));
         std::vector<void*> blocks;
-        for (int number = 0; number < 3; ++number) blocks.push_back(current().allocate(5_MiB));
-        for (void* block : blocks) current().deallocate(block);
+        for (int number = 0; number < 3; ++number) blocks.push_back(current_heap().allocate(5_MiB));
+        for (void* block : blocks) current_heap().deallocate(block);
         is_right = fake::run_helper() && platform::purge_totals().bytes - before >= 15_MiB && lane.is_valid();
       })
           .join();
@@ -307,10 +307,10 @@ struct fork_in_a_purge {
 TEST_F(idle_purge, a_child_goes_on_where_a_program_of_one_thread_forked_during_a_visit) {
   ASSERT_TRUE(platform::is_only_thread()) << "each test is a process of its own";
   fake::call_at_purge(fork_in_a_purge::call);
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   EXPECT_TRUE(fake::run_helper());
   EXPECT_EQ(fork_in_a_purge::child_status, 0);
-  EXPECT_TRUE(current().is_valid());
+  EXPECT_TRUE(current_heap().is_valid());
 }
 
 /// Looks into a lock.
@@ -356,7 +356,7 @@ void fork_in_a_handler_under(platform::mutex& lock, heap& lane) {
               alarm(60);
               lock.unlock();
               allocate_and_free(lane, 3, 5_MiB);
-              allocate_and_free(current(), 3, 5_MiB);
+              allocate_and_free(current_heap(), 3, 5_MiB);
               heap child_lane;
               allocate_and_free(child_lane, 3, 5_MiB);
               return heaps::central().is_valid() && lane.is_valid() ? 0 : 1;
@@ -368,7 +368,7 @@ void fork_in_a_handler_under(platform::mutex& lock, heap& lane) {
 
 TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for_a_space) {
   heap lane;
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   fork_in_a_handler_under(heaps::central().lock(), lane);
   EXPECT_TRUE(heaps::central().is_valid());
 }
@@ -377,12 +377,12 @@ TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for
 TEST_F(idle_purge, a_fork_in_a_handler_wakes_a_helper_that_the_interrupted_unlock_has_not_woken) {
   ASSERT_TRUE(platform::is_only_thread()) << "each test is a process of its own";
   alarm(20);
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   heaps::central().lock().lock();
   const waiting_helper helper(heaps::central().lock());
   opened_mutex::begin_unlock(heaps::central().lock(), platform::lock_rank::space);
   EXPECT_EQ(support::in_child([] {
-              allocate_and_free(current(), 3, 5_MiB);
+              allocate_and_free(current_heap(), 3, 5_MiB);
               return heaps::central().is_valid() ? 0 : 1;
             }),
             support::ending{});
@@ -400,7 +400,7 @@ TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for
 TEST_F(idle_purge, a_fork_in_a_handler_does_not_wait_for_a_helper_that_waits_for_metadata) {
   heap lane;
   leave_arrays();
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   fork_in_a_handler_under(pages::metadata::lock(), lane);
   EXPECT_TRUE(heaps::central().is_valid());
 }
@@ -413,16 +413,17 @@ TEST_F(idle_purge, a_child_gets_no_block_twice_where_the_helper_was_emptying_a_m
   threads::own_heap()->add_trait(heaps::heap_trait::counting);
   constexpr std::size_t block_bytes = 1_KiB;
   constexpr std::size_t slab_blocks = 64;
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   std::vector<void*> blocks(3 * slab_blocks);
-  for (void*& block : blocks) block = current().allocate(block_bytes);
+  for (void*& block : blocks) block = current_heap().allocate(block_bytes);
   std::sort(blocks.begin(), blocks.end());
   void** const first_slab = blocks.data();
   void** const second_slab = first_slab + slab_blocks;
   // The magazine ends with the last blocks of the second slab, below them blocks of the first one, which stays in use.
-  for (std::size_t number = 0; number < slab_blocks - 4; ++number) current().deallocate(second_slab[number]);
-  for (std::size_t number = 0; number < 4; ++number) current().deallocate(first_slab[number]);
-  for (std::size_t number = slab_blocks - 4; number < slab_blocks; ++number) current().deallocate(second_slab[number]);
+  for (std::size_t number = 0; number < slab_blocks - 4; ++number) current_heap().deallocate(second_slab[number]);
+  for (std::size_t number = 0; number < 4; ++number) current_heap().deallocate(first_slab[number]);
+  for (std::size_t number = slab_blocks - 4; number < slab_blocks; ++number)
+    current_heap().deallocate(second_slab[number]);
   platform::mutex& lock = heaps::central().lock();
   lock.lock();
   const waiting_helper helper(lock);
@@ -431,7 +432,7 @@ TEST_F(idle_purge, a_child_gets_no_block_twice_where_the_helper_was_emptying_a_m
               lock.unlock();
               std::set<void*> live_blocks(first_slab + 4, first_slab + slab_blocks);
               for (std::size_t count = 0; count < 2 * slab_blocks; ++count) {
-                if (!live_blocks.insert(current().allocate(block_bytes)).second) return 1;
+                if (!live_blocks.insert(current_heap().allocate(block_bytes)).second) return 1;
               }
               return 0;
             }),
@@ -460,7 +461,7 @@ TEST_F(idle_purge, a_fork_handler_may_allocate_while_the_helper_wakes) {
   meeting::is_purging = &is_purging;
   meeting::is_locked = &is_locked;
   fake::call_at_purge(meeting::call);
-  allocate_and_free(current(), 3, 5_MiB);
+  allocate_and_free(current_heap(), 3, 5_MiB);
   std::thread helper([] { EXPECT_TRUE(fake::run_helper()); });
   is_purging.wait();
   heaps::central().lock().lock();

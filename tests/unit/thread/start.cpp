@@ -42,12 +42,12 @@ ending run_again(const std::string& scene, const std::vector<std::pair<std::stri
 
 bool everything_is_refused() {
   try {
-    static_cast<void>(current());
+    static_cast<void>(current_heap());
     return false;
   } catch (const std::bad_alloc&) {
   }
   try {
-    static_cast<void>(global());
+    static_cast<void>(process_heap());
     return false;
   } catch (const std::bad_alloc&) {
   }

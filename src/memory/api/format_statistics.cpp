@@ -1,4 +1,4 @@
-#include <tarn/report.hpp>
+#include <tarn/format_statistics.hpp>
 
 #include <algorithm>
 
@@ -42,20 +42,20 @@ static_assert(std::size(arena_fields) == sizeof(arena_statistics) / sizeof(std::
 using line = base::text_buffer<512>;
 void append(std::string& output, const line& text_line) { output += text_line.view(); }
 
-void append_advice(std::string& output, const pool_statistics& numbers, report_form form) {
+void append_advice(std::string& output, const pool_statistics& numbers, statistics_form form) {
   const pool_options suggestion = advice_for(numbers);
   line text;
-  if (form == report_form::json) {
-    text.append(",\"advice\":{\"first_chunk\":").decimal(suggestion.first_chunk);
-    text.append(",\"limit\":").decimal(suggestion.limit).append('}');
-  } else if (suggestion.first_chunk != 0) {
-    text.append("  next time: {.first_chunk = ").decimal(suggestion.first_chunk);
-    text.append(", .limit = ").decimal(suggestion.limit).append("}\n");
+  if (form == statistics_form::json) {
+    text.append(",\"advice\":{\"first_chunk_blocks\":").decimal(suggestion.first_chunk_blocks);
+    text.append(",\"limit_blocks\":").decimal(suggestion.limit_blocks).append('}');
+  } else if (suggestion.first_chunk_blocks != 0) {
+    text.append("  next time: {.first_chunk_blocks = ").decimal(suggestion.first_chunk_blocks);
+    text.append(", .limit_blocks = ").decimal(suggestion.limit_blocks).append("}\n");
   }
   append(output, text);
 }
-void append_advice(std::string&, const arena_statistics&, report_form) {}
-void append_advice(std::string&, const heap_statistics&, report_form) {}
+void append_advice(std::string&, const arena_statistics&, statistics_form) {}
+void append_advice(std::string&, const heap_statistics&, statistics_form) {}
 
 template <class Statistics, class Fields>
 std::string as_text(std::string_view kind, std::span<const named_statistics<Statistics>> list, const Fields& fields) {
@@ -68,7 +68,7 @@ std::string as_text(std::string_view kind, std::span<const named_statistics<Stat
       number.append("  ").append(name).pad_to(24).decimal(entry.numbers.*member, 15).append('\n');
       append(output, number);
     }
-    append_advice(output, entry.numbers, report_form::text);
+    append_advice(output, entry.numbers, statistics_form::text);
   }
   return output;
 }
@@ -85,7 +85,7 @@ std::string as_json(std::string_view kind, std::span<const named_statistics<Stat
       append(output,
              static_cast<line&>(number.append(',').json_string(name).append(':').decimal(entry.numbers.*member)));
     }
-    append_advice(output, entry.numbers, report_form::json);
+    append_advice(output, entry.numbers, statistics_form::json);
     output += '}';
   }
   return output + "\n]\n";
@@ -117,11 +117,11 @@ std::string as_openmetrics(std::string_view kind, std::span<const named_statisti
 
 template <class Statistics, class Fields>
 std::string format_report(std::string_view kind, std::span<const named_statistics<Statistics>> list,
-                          const Fields& fields, report_form form) {
+                          const Fields& fields, statistics_form form) {
   switch (form) {
-    case report_form::json: return as_json(kind, list, fields);
-    case report_form::openmetrics: return as_openmetrics(kind, list, fields);
-    case report_form::text: break;
+    case statistics_form::json: return as_json(kind, list, fields);
+    case statistics_form::openmetrics: return as_openmetrics(kind, list, fields);
+    case statistics_form::text: break;
   }
   return as_text(kind, list, fields);
 }
@@ -132,16 +132,16 @@ pool_options advice_for(const pool_statistics& statistics) noexcept {
   constexpr std::size_t max_error = 255;  // by so much the peak may be too low
   const std::size_t largest_peak = std::min(statistics.peak_in_use + max_error, statistics.capacity);
   const std::size_t quarter = largest_peak / 4 + (largest_peak % 4 != 0 ? 1 : 0);
-  return {.first_chunk = largest_peak, .limit = largest_peak + quarter};
+  return {.first_chunk_blocks = largest_peak, .limit_blocks = largest_peak + quarter};
 }
 
-std::string report(std::span<const named_statistics<heap_statistics>> heaps, report_form form) {
+std::string format_statistics(std::span<const named_statistics<heap_statistics>> heaps, statistics_form form) {
   return format_report("heap", heaps, api::heap_fields, form);
 }
-std::string report(std::span<const named_statistics<pool_statistics>> pools, report_form form) {
+std::string format_statistics(std::span<const named_statistics<pool_statistics>> pools, statistics_form form) {
   return format_report("pool", pools, pool_fields, form);
 }
-std::string report(std::span<const named_statistics<arena_statistics>> arenas, report_form form) {
+std::string format_statistics(std::span<const named_statistics<arena_statistics>> arenas, statistics_form form) {
   return format_report("arena", arenas, arena_fields, form);
 }
 

@@ -38,10 +38,10 @@ inline constexpr size_class last_quarantined = detail::class_of(slot_table::max_
 
 /// The freed blocks of one heap that wait. Only the owner of the heap uses it, and visitors that
 /// it keeps out meanwhile (owner_lock), except for recall().
-class quarantine {
+class random_quarantine {
  public:
   /// Must be made in zeroed memory, so that pages which it does not use stay untouched.
-  explicit quarantine(std::uint64_t seed) noexcept : random_(seed) {}
+  explicit random_quarantine(std::uint64_t seed) noexcept : random_(seed) {}
 
   /// Puts in a block, and returns another one of its class; null if there is none.
   [[gnu::always_inline]] void* exchange(void* block, size_class index) noexcept {
