@@ -8,6 +8,8 @@
 
 namespace tarn::format {
 
+constexpr std::uint32_t max_threads = 16383;  // the number of the row that all threads beyond the limit share
+
 // These are the kinds of events, and each has its own counters. A user can select the first three as sources.
 enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, violation_kind, order_kind, kind_count };
 constexpr std::uint32_t source_bit(kind source) noexcept { return 1U << source; }

@@ -30,7 +30,6 @@ constexpr std::uint64_t usual_region_bytes = std::uint64_t{8} << 30, min_region_
 
 constexpr std::uint32_t max_spare_regions = 256;
 constexpr std::uint32_t max_unrecorded = 32;
-constexpr std::uint32_t max_threads = 16383;  // the last one stands for all threads beyond the limit
 constexpr std::uint32_t max_modules = 4096;
 constexpr std::uint32_t max_sites = 1U << 20;  // site 0 stands for all sites beyond the limit
 constexpr std::uint32_t max_frames = 64;

@@ -330,7 +330,10 @@ void acquisition::count_holders(thread& self, bool has_acquired, std::uint64_t n
       has_holder = true;
     }
   }
-  // Where nobody has released it meanwhile, the wait was for the one that held it at the begin.
+  // Where nobody has released it meanwhile, the wait was for the one that held it at the begin. That is not this thread
+  // if it has released the lock: then a process that is not recorded held it.
+  const bool is_own = holder_ != no_holder && static_cast<std::uint32_t>(holder_ - 1) == self.number();
+  if (is_own && self.locks.find(address_) == nullptr) holder_ = no_holder;
   if (!has_holder && holder_ != no_holder) has_holder = add_wait(self, holder_, count, scaled(own_ticks - free_ticks));
   if (!has_holder) return;  // acquired before the recording
   count_orders(self, format::order_waits, count);

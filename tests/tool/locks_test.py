@@ -330,5 +330,24 @@ class ConvoyInFull(Convoy):
     mode = ("--full",)
 
 
+class Queue(Recorded):
+    """A hundred threads wait for one holder, and the last of them looks after a hundred releases."""
+    arguments = ("queue", "1")
+
+    def test_all_have_waited_for_the_first_holder(self):
+        lock = self.lock("keeps_all_waiting")
+        (line,) = [site for site in lock["sites"] if self.is_in(site["stack"], "stands_in_line")]
+        self.assertEqual((line["acquisitions"], line["waited_count"]), (100, 100))
+        for_first = [wait for wait in line["waits"] if self.is_in(wait["stack"], "keeps_all_waiting")]
+        # Each of them waited at least these 300 ms, less the time between its arrival and its wait.
+        self.assertGreater(sum(wait["waited_ns"] for wait in for_first), 0.9 * 100 * 300_000_000)
+        self.assertGreater(lock["held_wait_ns"], 0.9 * 100 * 300_000_000)
+        self.assertLessEqual(sum(wait["waited_ns"] for wait in line["waits"]), line["waited_ns"])
+
+
+class QueueInFull(Queue):
+    mode = ("--full",)
+
+
 if __name__ == "__main__":
     main("tarn", "locks")

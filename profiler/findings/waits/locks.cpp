@@ -241,10 +241,11 @@ std::string contended_remedy(const lock_group& group) {
     const std::uint64_t longest_hold = group.sums[format::longest_held];
     if (longest_hold * 2 >= group.sums[format::longest_wait])
       return "held " + command::duration_text(longest_hold) + " at most: do less while it is held then";
+    const bool has_seen_all = group.error == 0 && group.sums[format::holds] >= group.sums[format::acquisitions];
     return prefix +
-           (group.error == 0 ? "each wait was much longer, so its holder was interrupted"
-                             : "each wait was much longer, so its holder was interrupted or held it for "
-                               "longer, unseen") +
+           (has_seen_all ? "each wait was much longer, so its holder was interrupted"
+                         : "each wait was much longer, so its holder was interrupted or held it for "
+                           "longer, unseen") +
            "; fewer acquisitions make that rarer";
   }
   return prefix + parts_remedy;
@@ -345,7 +346,10 @@ lock_findings find_locks(const format::recording& recording) {
       // Waits are counted, and acquisitions are estimated: there are at least as many as one thread has waited for.
       std::uint64_t& acquisitions = collected_at_site.facts.sums[format::acquisitions];
       std::uint64_t min_count = collected_at_site.facts.sums[format::contended];
-      for (const auto& [thread, waits] : collected_at_site.waits_for_it) min_count = std::max(min_count, waits);
+      for (const auto& [thread, waits] : collected_at_site.waits_for_it) {
+        const bool is_one_thread = thread != format::max_threads;  // which all threads beyond the limit share
+        if (is_one_thread) min_count = std::max(min_count, waits);
+      }
       if (group.type != lock_type::condition && acquisitions < min_count) {
         group.sums[format::acquisitions] += min_count - acquisitions;
         acquisitions = min_count;

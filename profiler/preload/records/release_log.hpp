@@ -22,6 +22,7 @@ class release_log {
   void add(std::uint64_t holder, std::uint64_t acquired_at, std::uint64_t now) noexcept {
     const std::uint64_t number = count_.fetch_add(1, std::memory_order_relaxed) + 1;
     entry& slot = entries_[number % size];
+    if (number > size) keep_if_long(slot);
     slot.number.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     slot.holder.store(holder, std::memory_order_relaxed);
@@ -41,14 +42,52 @@ class release_log {
     std::atomic_thread_fence(std::memory_order_acquire);
     return slot.number.load(std::memory_order_relaxed) == number ? past_hold : known_hold{};
   }
+  // Returns the longest of the holds that have left the log within about a second, or zeroes. When a long hold ends for
+  // which many threads waited, the last of them looks only after hundreds of later releases.
+  known_hold long_hold() const noexcept {
+    const std::uint64_t version = long_hold_version_.load(std::memory_order_acquire);
+    const known_hold kept = {long_hold_.holder.load(std::memory_order_relaxed),
+                             long_hold_.acquired_at.load(std::memory_order_relaxed),
+                             long_hold_.released_at.load(std::memory_order_relaxed)};
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const bool is_whole = version % 2 == 0 && long_hold_version_.load(std::memory_order_relaxed) == version;
+    return is_whole ? kept : known_hold{};
+  }
 
  private:
   // A reader that finds `number` before and after the other members has read one release.
   struct entry {
     std::atomic<std::uint64_t> number, holder, acquired_at, released_at;
   };
+  // Keeps the hold that is about to leave the log if it is the longest one. One that was not timed began at the release
+  // before. With several readers, only one of them at a time writes, and the others' holds are not kept.
+  void keep_if_long(const entry& leaving) noexcept {
+    constexpr std::uint64_t second = std::uint64_t{1} << 32;  // in ticks, of a clock of some GHz
+    const std::uint64_t until = leaving.released_at.load(std::memory_order_relaxed);
+    const std::uint64_t acquired_at = leaving.acquired_at.load(std::memory_order_relaxed);
+    const std::uint64_t before = left_until_.exchange(until, std::memory_order_relaxed);
+    const std::uint64_t since = acquired_at != 0 ? acquired_at : before;
+    const std::uint64_t kept_until = long_hold_.released_at.load(std::memory_order_relaxed);
+    const std::uint64_t kept_since = long_hold_.acquired_at.load(std::memory_order_relaxed);
+    if (until - since < kept_until - kept_since && until - kept_until < second) return;
+    std::uint64_t version = long_hold_version_.load(std::memory_order_relaxed);
+    if (version % 2 != 0 ||
+        !long_hold_version_.compare_exchange_strong(version, version + 1, std::memory_order_relaxed))
+      return;
+    std::atomic_thread_fence(std::memory_order_release);  // who reads a new member reads the odd version, too
+    long_hold_.holder.store(leaving.holder.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    long_hold_.acquired_at.store(since, std::memory_order_relaxed);
+    long_hold_.released_at.store(until, std::memory_order_relaxed);
+    long_hold_version_.store(version + 2, std::memory_order_release);
+  }
+
   std::atomic<std::uint64_t> count_;
-  entry entries_[size];  // that of a release is at its number % size
+  entry entries_[size];                           // that of a release is at its number % size
+  std::atomic<std::uint64_t> left_until_;         // when the newest hold that has left the log ended
+  std::atomic<std::uint64_t> long_hold_version_;  // odd while long_hold_ is written
+  struct {
+    std::atomic<std::uint64_t> holder, acquired_at, released_at;
+  } long_hold_;
 };
 
 // The longest parts of a wait, by their holders; the longest one is first. There are few, because a thread that splits
@@ -85,10 +124,11 @@ class wait_parts {
     if (is_complete && log.count() != 0) {
       free_ticks_ = free_ticks + (known_since - since);
     } else if (known_since < end_of_wait) {
-      // Takes what came before the log to be like what is in it.
+      const std::uint64_t held_before = add_long_hold(log.long_hold(), since, std::min(known_since, until));
+      // Takes the rest of what came before the log to be like what is in it.
       free_ticks_ =
           static_cast<std::uint64_t>(static_cast<double>(free_ticks) / static_cast<double>(end_of_wait - known_since) *
-                                     static_cast<double>(end_of_wait - since));
+                                     static_cast<double>(end_of_wait - since - held_before));
     }
   }
   // Returns the part of the wait in which no hold is known: the lock was free, and the waiting thread did not run yet.
@@ -98,6 +138,14 @@ class wait_parts {
 
  private:
   static constexpr std::size_t limit = 4;
+
+  // Returns for how long the hold was a part of the wait.
+  std::uint64_t add_long_hold(const known_hold& hold, std::uint64_t since, std::uint64_t until) noexcept {
+    const std::uint64_t begin = std::max(hold.acquired_at, since), end = std::min(hold.released_at, until);
+    if (begin >= end) return 0;
+    add(hold.holder, end - begin);
+    return end - begin;
+  }
 
   void add(std::uint64_t holder, std::uint64_t ticks) noexcept {
     std::size_t index = 0;

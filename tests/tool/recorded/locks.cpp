@@ -4,6 +4,7 @@
 //   locks crowd ROUNDS      four threads that take one lock all the time, so that many wait
 //   locks kept ROUNDS       a lock that three threads wait for, and one more that gives up, until the program ends
 //   locks convoy ROUNDS     threads that wait one behind the other, all because of the first holder
+//   locks queue ROUNDS      a hundred threads that wait for one holder
 //   locks stopped ROUNDS    a thread that does not run when the lock for which it waits is released
 #include <errno.h>
 #include <pthread.h>
@@ -293,6 +294,27 @@ std::atomic<bool> is_held_slowly = false;
   slow.join();
 }
 
+constexpr int queue_length = 100;
+std::mutex queue_mutex;
+std::atomic<int> arrived = 0;
+[[gnu::noinline]] void stands_in_line() {
+  ++arrived;
+  const std::lock_guard lock(queue_mutex);
+}
+[[gnu::noinline]] void keeps_all_waiting(std::thread (&queue)[queue_length]) {
+  const std::lock_guard lock(queue_mutex);
+  for (std::thread& thread : queue) thread = std::thread(stands_in_line);
+  while (arrived != queue_length) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
+
+int wait_in_line() {
+  std::thread queue[queue_length];
+  keeps_all_waiting(queue);
+  for (std::thread& thread : queue) thread.join();
+  return 5;
+}
+
 std::atomic<int> stops = 0, waiter_id = 0;
 
 // Returns whether a thread sleeps in the kernel.
@@ -345,6 +367,7 @@ int main(int count, char** arguments) {
   }
   if (count > 2 && std::strcmp(arguments[1], "samples") == 0) return take_samples();
   if (count > 2 && std::strcmp(arguments[1], "crowd") == 0) return form_a_crowd();
+  if (count > 2 && std::strcmp(arguments[1], "queue") == 0) return wait_in_line();
   if (count > 2 && std::strcmp(arguments[1], "stopped") == 0) {
     wait_without_running();
     return 5;

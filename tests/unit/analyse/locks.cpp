@@ -201,6 +201,22 @@ TEST(locks, nothing_is_said_of_holds_that_were_not_seen) {
   EXPECT_THAT(only(recording).remedy, AllOf(HasSubstr("held 200 ms at most"), Not(HasSubstr("interrupted"))));
 }
 
+TEST(locks, a_holder_is_called_interrupted_only_where_all_holds_were_timed) {
+  format::recording recording = recording_with(lock_type::mutex, {100, 0, 0, 100}, {1, 1, 200'000'000, 1});
+  EXPECT_THAT(only(recording).remedy, AllOf(HasSubstr("was interrupted"), Not(HasSubstr("unseen"))));
+  recording.acquisitions[{1, 0, 1}][format::holds] -= 1;
+  EXPECT_THAT(only(recording).remedy, HasSubstr("was interrupted or held it for longer, unseen"));
+}
+
+// They wait for one hold of another thread, all at once.
+TEST(locks, the_threads_beyond_the_limit_are_not_taken_for_one) {
+  format::recording recording = recording_with(lock_type::mutex, {1, 0, 0, 100}, {});
+  recording.acquisitions.erase({2, 1, 1});
+  recording.acquisitions[{2, format::max_threads, 1}] = counts_of({50, 50, 1000, 100});
+  recording.waits[{2, format::max_threads, 1, 1, 0}][format::waits] = 50;
+  EXPECT_EQ(only(recording).sums[format::acquisitions], 51U);
+}
+
 TEST(locks, that_nobody_waits_for_are_uncontended) {
   EXPECT_EQ(only(recording_with(lock_type::mutex, {5000}, {5000, 9, 1000})).category, lock_category::uncontended);
   EXPECT_EQ(only(recording_with(lock_type::mutex, {5000}, {5000})).remedy, "");

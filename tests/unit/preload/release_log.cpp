@@ -46,13 +46,53 @@ TEST(release_log, the_longest_holders_are_kept_and_their_holds_added) {
   EXPECT_EQ(parts_of(log, 1000, now), (parts{{20, 20}, {7, 11}, {5, 5}, {3, 3}}));
 }
 
-TEST(release_log, releases_that_are_no_longer_known_are_nobodys) {
+TEST(release_log, releases_that_are_no_longer_known_are_nobodys_but_for_the_longest) {
   release_log log{};
-  log.add(1, 1000, 2000);
+  log.add(1, 1000, 1500);
+  log.add(1, 1500, 2000);
   for (std::uint64_t number = 0; number < release_log::size; ++number) log.add(2, 0, 2001 + number);
-  EXPECT_EQ(parts_of(log, 1000, 3000), (parts{{2, release_log::size - 1}}));
+  EXPECT_EQ(parts_of(log, 1000, 3000), (parts{{1, 500}, {2, release_log::size - 1}}));
   log.add(3, 1500, 3000);  // the holds of several readers overlap
   EXPECT_EQ(parts_of(log, 1000, 3000).front(), (std::pair<std::uint64_t, std::uint64_t>{3, 3000 - 2032}));
+}
+
+// A thread holds the lock for a second while many others wait, and then each of these has it shortly.
+TEST(release_log, a_long_hold_is_known_to_the_last_of_many_threads) {
+  constexpr std::uint64_t second = 1'000'000'000, turn = 100, turns = 1000;
+  release_log log{};
+  log.add(1, 5, 10);
+  log.add(9, 100, second);
+  for (std::uint64_t number = 0; number < turns; ++number)
+    log.add(2, second + number * turn, second + number * turn + turn / 2);
+  const std::uint64_t end = second + turns * turn;
+  const wait_parts wait(log, 200, end);
+  EXPECT_EQ(wait.begin()->holder, 9U);
+  EXPECT_EQ(wait.begin()->ticks, second - 200);
+  EXPECT_NEAR(static_cast<double>(wait.free_ticks()), turns * turn / 2., turn) << "half of the time after it";
+  EXPECT_EQ(wait_parts(log, second + 1, end).begin()->holder, 2U) << "a wait that began later";
+}
+
+TEST(release_log, a_long_hold_without_a_time_began_at_the_release_before) {
+  release_log log{};
+  log.add(1, 0, 1000);
+  log.add(9, 0, 500'000);
+  for (std::uint64_t number = 0; number < release_log::size; ++number) log.add(2, 500'000 + number, 500'001 + number);
+  EXPECT_EQ(parts_of(log, 10, 500'100).front(), (std::pair<std::uint64_t, std::uint64_t>{9, 499'000}));
+}
+
+// The hold that is kept gives way to a longer one, and to any that ends more than a second later.
+TEST(release_log, the_long_hold_is_a_recent_one) {
+  constexpr std::uint64_t second = std::uint64_t{1} << 32;
+  release_log log{};
+  const auto add = [&](std::uint64_t holder, std::uint64_t since, std::uint64_t until) {
+    log.add(holder, since, until);
+    for (std::uint64_t number = 0; number < release_log::size; ++number) log.add(2, until, until);
+    return log.long_hold().holder;
+  };
+  EXPECT_EQ(add(5, 1000, 2000), 5U);
+  EXPECT_EQ(add(6, 3000, 3999), 5U);
+  EXPECT_EQ(add(7, 4000, 5001), 7U);
+  EXPECT_EQ(add(8, second + 5002, second + 5003), 8U);
 }
 
 TEST(release_log, the_lock_is_free_between_a_release_and_the_next_hold) {
