@@ -46,12 +46,12 @@ class release_log {
   // which many threads waited, the last of them looks only after hundreds of later releases.
   known_hold long_hold() const noexcept {
     const std::uint64_t version = long_hold_version_.load(std::memory_order_acquire);
-    const known_hold kept = {long_hold_.holder.load(std::memory_order_relaxed),
-                             long_hold_.acquired_at.load(std::memory_order_relaxed),
-                             long_hold_.released_at.load(std::memory_order_relaxed)};
+    const known_hold past_hold = {long_hold_.holder.load(std::memory_order_relaxed),
+                                  long_hold_.acquired_at.load(std::memory_order_relaxed),
+                                  long_hold_.released_at.load(std::memory_order_relaxed)};
     std::atomic_thread_fence(std::memory_order_acquire);
     const bool is_whole = version % 2 == 0 && long_hold_version_.load(std::memory_order_relaxed) == version;
-    return is_whole ? kept : known_hold{};
+    return is_whole ? past_hold : known_hold{};
   }
 
  private:
