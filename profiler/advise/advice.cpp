@@ -388,6 +388,8 @@ bool is_taken_over(const allocation_info& allocation) {
 }
 
 bool is_applicable(remedy_kind remedy, const allocation_info& allocation) {
+  // A pool has objects; the buffers of a container come from its allocator.
+  if (remedy == remedy_kind::shared_pool && is_container(allocation.kind)) return false;
   // A container keeps the text's memory, so that the next one would have to allocate all the same, and to copy.
   if (is_taken_over(allocation) && (remedy == remedy_kind::hoist || remedy == remedy_kind::recycle)) return false;
   if (allocation.escape != escape_verdict::escapes) return true;

@@ -61,7 +61,7 @@ struct advice {
   std::string risk;  // a possible harm; may be empty
 };
 // Returns false if the remedy keeps a block in a function that the block outlives, or a text that another container
-// takes.
+// takes, or if it is a pool of objects for the buffers of a container.
 bool is_applicable(remedy_kind remedy, const allocation_info& allocation);
 
 // Returns whether the remedy also saves work on the blocks that no recording shows, such as filling or copying a

@@ -163,6 +163,20 @@ TEST(advice, a_text_that_a_container_takes_is_not_kept) {
   EXPECT_TRUE(is_applicable(remedy_kind::hoist, growing)) << "the text itself grows";
 }
 
+TEST(advice, a_pool_serves_objects_and_no_buffers) {
+  allocation_info allocation = allocation_at(stack({std::string(text_name) + "::_M_create(unsigned long&)", "f()"}));
+  EXPECT_EQ(allocation.kind, allocated_kind::text);
+  EXPECT_FALSE(is_applicable(remedy_kind::shared_pool, allocation)) << "a string's buffer";
+  EXPECT_TRUE(is_applicable(remedy_kind::pooled, allocation));
+  EXPECT_TRUE(is_applicable(remedy_kind::drop_in, allocation));
+  allocation = allocation_at(stack({"std::vector<int, x>::_M_realloc_insert<int>()", "f()"}));
+  EXPECT_FALSE(is_applicable(remedy_kind::shared_pool, allocation)) << "a vector's buffer";
+  for (const allocated_kind kind : {allocated_kind::object, allocated_kind::unique_object, allocated_kind::c_block}) {
+    allocation.kind = kind;
+    EXPECT_TRUE(is_applicable(remedy_kind::shared_pool, allocation));
+  }
+}
+
 TEST(advice, of_folded_functions_the_callers_one_names_the_type) {
   const auto function = [](const std::string& type, const std::string& member) {
     return "std::_Vector_base<" + type + ", std::allocator<" + type + "> >::" + member;
