@@ -130,12 +130,17 @@ std::size_t size_of(std::string_view type) {
   return match == types.end() ? 0 : match->bytes;
 }
 
-// Returns whether a function of the library makes a text out of several: operator+, operator+= or append().
-bool builds_up_text(std::string_view function) {
+// Returns whether a function of the library makes a new text out of two: operator+.
+bool concatenates_text(std::string_view function) {
   return function.find("operator+<") != std::string_view::npos ||
          function.find("operator+(") != std::string_view::npos ||
-         function.find("operator+=") != std::string_view::npos || function.find("append(") != std::string_view::npos ||
          function.find("__str_concat<") != std::string_view::npos;
+}
+
+// Returns whether a function of the library makes a text out of several: operator+, operator+= or append().
+bool builds_up_text(std::string_view function) {
+  return concatenates_text(function) || function.find("operator+=") != std::string_view::npos ||
+         function.find("append(") != std::string_view::npos;
 }
 
 std::string trim(const std::string& line) {
@@ -233,6 +238,10 @@ advice advise_hoist(const allocation_info& allocation) {
   // Without the stacks of frees it is not known whether the function returns the block.
   const char* const risk =
       allocation.escape == escape_verdict::unknown ? "only if the function does not return or keep it" : "";
+  if (allocation.is_concatenated) {
+    return {"append the parts to one string that is kept between uses, instead of adding strings",
+            "kept.clear();  kept.reserve(length);  kept.append(first).append(second);", risk};
+  }
   if (is_container(allocation.kind)) {
     return {"move it out of the loop (hoist): clear() keeps its memory",
             allocation.type.empty() ? "" : allocation.type + " kept;  /* in the loop: */ kept.clear();", risk};
@@ -332,6 +341,8 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
       allocation.was_copied |= name.find("_M_construct<char") != std::string_view::npos;
     allocation.has_grown = allocation.has_grown || grows_container(name);
     is_built_up = is_built_up || builds_up_text(location.function);
+    allocation.is_concatenated =
+        allocation.is_concatenated || (allocation.kind == allocated_kind::text && concatenates_text(location.function));
   }
   // Such as the copy that `path + "/total"` begins with: nothing has the whole text that a view could show.
   allocation.was_copied = allocation.was_copied && !is_built_up;

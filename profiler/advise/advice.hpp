@@ -31,6 +31,7 @@ struct allocation_info {
   std::size_t element_bytes = 0;  // its size; 0 if it is not known
   bool has_grown = false;         // a container outgrew its buffer
   bool is_own_push_back = false;  // a character was added to a text
+  bool is_concatenated = false;   // a text is the result of operator+, which no loop has to surround
   bool was_copied = false;        // a container was copied, as far as is known to be used unchanged
   std::size_t frame = 0;          // index in the stack of the first function outside the library
   bool is_foreign = false;        // that function cannot be changed: it is in an installed library, or not in C or C++

@@ -213,17 +213,34 @@ TEST(advice, a_copied_string_is_viewed) {
   EXPECT_EQ(code(remedy_kind::hoist, allocation), "std::string_view");
 }
 
+constexpr auto added =
+    "std::string std::operator+<char, std::char_traits<char>, std::allocator<char> >(std::string const&, char const*)";
+
+// The function may have no loop, and the result of operator+ has no name that could be moved out of one.
+TEST(advice, texts_that_are_added_are_appended_to_one) {
+  const std::string grows = std::string(text_name) + "::_M_append(char const*, unsigned long)";
+  for (const char* const function : {added, "std::string std::__str_concat<std::string>(char const*, unsigned long)"}) {
+    const allocation_info allocation = allocation_at(stack({grows, function, "total(std::string const&)"}));
+    const advice suggestion = advise(remedy_kind::hoist, allocation, site(), {});
+    EXPECT_TRUE(suggestion.text.starts_with("append the parts to one string")) << suggestion.text;
+    EXPECT_EQ(suggestion.code, "kept.clear();  kept.reserve(length);  kept.append(first).append(second);");
+    EXPECT_EQ(suggestion.risk, "only if the function does not return or keep it");
+  }
+  const allocation_info grown = allocation_at(stack({grows, "total(std::string const&)"}));
+  EXPECT_TRUE(advise(remedy_kind::hoist, grown, site(), {}).text.starts_with("move it out of the loop"))
+      << "a text with a name";
+}
+
 TEST(advice, a_copy_that_more_is_appended_to_is_no_view) {
   const std::string copies =
       "void " + std::string(text_name) + "::_M_construct<char*>(char*, char*, std::forward_iterator_tag)";
   for (const char* const function :
-       {"std::string std::operator+<char, std::char_traits<char>, std::allocator<char> >(std::string const&, char "
-        "const*)",
-        "std::string::operator+=(char const*)", "std::string::append(std::string const&)"}) {
+       {added, "std::string::operator+=(char const*)", "std::string::append(std::string const&)"}) {
     const allocation_info allocation = allocation_at(stack({copies, function, "total(std::string const&)"}));
     EXPECT_EQ(allocation.kind, allocated_kind::text);
     EXPECT_FALSE(allocation.was_copied) << function;
-    EXPECT_EQ(code(remedy_kind::hoist, allocation), "std::string kept;  /* in the loop: */ kept.clear();");
+    if (function != added)
+      EXPECT_EQ(code(remedy_kind::hoist, allocation), "std::string kept;  /* in the loop: */ kept.clear();");
   }
   EXPECT_TRUE(allocation_at(stack({copies, "next(std::string const&)", "std::operator+(char)"})).was_copied)
       << "the program's function decides";
