@@ -367,6 +367,24 @@ void print_verdict(analyse::analysis& analysis, bool has_records, bool is_comple
   }
 }
 
+bool is_small(const analyse::site& site) { return site.sums[counter::blocks] < analyse::min_allocations; }
+
+// Counts the sites that the text leaves out, with the options that show them. No --top shows small sites, of which the
+// text has at most the first one.
+void print_hidden_sites(analyse::analysis& analysis, std::size_t printed_sites, std::size_t printed_small) {
+  const std::vector<analyse::site>& sites = analysis.sites();
+  const std::size_t hidden = sites.size() - printed_sites;
+  const std::size_t small =
+      static_cast<std::size_t>(std::count_if(sites.begin(), sites.end(), is_small)) - printed_small;
+  const std::string bound = group_digits(analyse::min_allocations) + " allocations: --json --top N";
+  if (hidden > small) {
+    fmt::print("\n{}; --top N, --category NAME, --alternatives, --json\n", count_text(hidden - small, "more site"));
+    if (small != 0) fmt::print("and {} below {}\n", count_text(small, "site"), bound);
+  } else if (small != 0) {
+    fmt::print("\n{} below {}\n", count_text(small, "more site"), bound);
+  }
+}
+
 }  // namespace
 
 void print_text(analyse::analysis& analysis, const report_request& request) {
@@ -374,7 +392,8 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   std::vector<analyse::site_view> top;
   for (const analyse::site& site : analysis.sites()) {
     if (top.size() == request.top) break;
-    if (request.wants(site)) top.push_back(analysis.view(site));
+    if (!request.wants(site)) continue;
+    if (top.empty() || !is_small(site)) top.push_back(analysis.view(site));
   }
   print_program(analysis, style);
   const bool has_heap = records_heap(analysis.recording());
@@ -418,13 +437,10 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   std::size_t printed_sites = 0;
   const std::vector<std::string> titles = titles_of(top);
   for (const analyse::site_view& site : top) {
-    if (printed_sites != 0 && site.facts.sums[counter::blocks] < analyse::min_allocations) break;
     const std::string& title = titles[printed_sites];
     print_site(analysis, site, title, ++printed_sites, request.has_alternatives, style);
   }
-  const std::size_t others = has_heap ? analysis.sites().size() - printed_sites : 0;
-  if (others != 0)
-    fmt::print("\n{}; --top N, --category NAME, --alternatives, --json\n", count_text(others, "more site"));
+  if (has_heap) print_hidden_sites(analysis, printed_sites, !top.empty() && is_small(top.front().facts) ? 1 : 0);
   for (const section* const part : sections) part->print(analysis, request.top);
   if (analysis.recording().has_ended) {
     std::string cost = analyse::cost_text_of(analysis.recording());

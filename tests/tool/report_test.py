@@ -220,6 +220,17 @@ class Report(ReportTest):
             self.assertRegex(title, "; nothing to gain$")
             self.assertIn(lines[lines.index(title) + 1], "")
 
+    def test_small_sites_are_counted_by_themselves_with_the_option_that_shows_them(self):
+        allocations = [site["allocations"] for site in self.json()["sites"]]
+        large, small = (sum((count >= 1000) == is_large for count in allocations) for is_large in (True, False))
+        self.assertGreater(large, 1)
+        self.assertGreater(small, 1)
+        small_sites = rf"{small} (more )?sites below 1,000 allocations: --json --top N\n"
+        text = self.report("--top", "1000")
+        self.assertRegex(text, r"\n\n" + small_sites, "--top shows none of them")
+        self.assertEqual(len(re.findall(r"(?m)^\d+\. ", text)), large)
+        self.assertRegex(self.report("--top", "1"), rf"\n\n{large - 1} more sites?; --top N, [^\n]*\nand {small_sites}")
+
     def test_sizes_begin_with_what_blocks_have(self):
         report = self.report("--cpu-seconds", "0.001")
         self.assertRegex(report, r" (up to|\d+ to) [\d,]+ bytes each")
