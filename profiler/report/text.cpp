@@ -445,7 +445,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   if (analysis.recording().has_ended) {
     std::string cost = analyse::cost_text_of(analysis.recording());
     cost.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(cost.front())));
-    fmt::print("\n{};\n{}.\n", cut(cost, text_width - 1), analyse::collector_text_of(analysis.recording()));
+    fmt::print("\n{}\n{}.\n", wrap_text(cost + ';', 3), analyse::collector_text_of(analysis.recording()));
   }
 }
 
