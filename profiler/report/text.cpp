@@ -193,7 +193,7 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
                           : fmt::format("{:.0f} % short-lived", percent(site.short_lived, site.freed_by_same_thread)),
                       size_text(site), view.allocation.type.empty() ? "" : ", " + view.allocation.type),
           3));
-  fmt::print("   {}\n", cut(thread_text(analysis, site), text_width - 3));
+  fmt::print("   {}\n", wrap_text(thread_text(analysis, site), 3));
   print_callers(view, style);
   if (!has_gain) {
     fmt::print("   → nothing to gain\n");
