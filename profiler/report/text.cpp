@@ -68,16 +68,19 @@ std::string size_text(const analyse::site& site) {
 std::string thread_text(const analyse::analysis& analysis, const analyse::site& site) {
   const format::recording& recording = analysis.recording();
   const analyse::heap_findings& heap = analysis.heap();
-  std::string text = "by " + count_text(site.threads, "thread");
+  std::string text = "allocated by " + count_text(site.threads, "thread");
   if (site.remote_frees == 0) {
-    text += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
+    text += site.freed_by_same_thread == 0 ? ", not freed"
+            : site.threads == 1            ? ", freed by the same"
+                                           : ", freed by the allocating thread";
   } else {
-    const std::string by_same =
-        site.freed_by_same_thread == 0
-            ? ""
-            : group_digits(rounded_within(site.freed_by_same_thread, site.error, heap.frees)) + " by the same, ";
-    text += fmt::format("; freed {}{} by others", by_same,
-                        group_digits(rounded_within(site.remote_frees, site.error, heap.frees)));
+    const std::string by_same = site.freed_by_same_thread == 0
+                                    ? ""
+                                    : group_digits(rounded_within(site.freed_by_same_thread, site.error, heap.frees)) +
+                                          " freed by the allocating thread, ";
+    text += fmt::format("; {}{} {}by others", by_same,
+                        group_digits(rounded_within(site.remote_frees, site.error, heap.frees)),
+                        by_same.empty() ? "freed " : "");
   }
   if (site.error >= 1)
     text += "; counts of too few samples";
