@@ -29,11 +29,12 @@ std::string calls_text(const call_site& site, const std::string& noun) {
 void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];
   const std::uint64_t errors = round_to_error(site.sums[call_counter::errors], site.error);
-  fmt::print("\n{}. {}: {}, {}by {}; {} in them (running, runnable or blocked), {} each\n", rank,
-             analyse::name(site.category), calls_text(site, site.name + " call"),
-             errors == 0 ? "" : group_digits(errors) + " failed, ", count_text(site.threads, "thread"),
-             duration_text(site.nanoseconds),
-             duration_text(static_cast<double>(site.nanoseconds) / static_cast<double>(calls)));
+  const std::string header = fmt::format(
+      "{}. {}: {}, {}by {}; {} in them (running, runnable or blocked), {} each", rank, analyse::name(site.category),
+      calls_text(site, site.name + " call"), errors == 0 ? "" : group_digits(errors) + " failed, ",
+      count_text(site.threads, "thread"), duration_text(site.nanoseconds),
+      duration_text(static_cast<double>(site.nanoseconds) / static_cast<double>(calls)));
+  fmt::print("\n{}\n", wrap_text(header, 3));
   if (site.sums[call_counter::requested_bytes] != 0) {
     fmt::print("   {} asked for, {} given: {} a call\n",
                count_text(round_to_error(site.sums[call_counter::requested_bytes], site.error), "byte"),
@@ -48,9 +49,11 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
   print_stack(analysis, site.site);
   const analyse::call_saving saving = analyse::saving_of(site, analysis.recording(), analysis.costs());
   if (saving.not_predicted.empty()) {
-    fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.saves_more ? calls_alone : ""), site.remedy);
+    fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.saves_more ? calls_alone : ""),
+               wrap_text(site.remedy, 5));
   } else {
-    fmt::print("   → {}\n     what it saves is not predicted: {}\n", site.remedy, saving.not_predicted);
+    fmt::print("   → {}\n     {}\n", wrap_text(site.remedy, 5),
+               wrap_text("what it saves is not predicted: " + saving.not_predicted, 5));
   }
 }
 
