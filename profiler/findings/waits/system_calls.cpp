@@ -129,7 +129,8 @@ std::string small_remedy(const call_site& site) {
   const std::string bytes = std::to_string(mean_bytes) + " bytes a call: ";
   if (is_reading(site.name)) return bytes + "tarn::io::reader, which reads 64 KiB at once and hands out views";
   if (sends(site.name)) return bytes + "gather what belongs together, and send it by one sendmsg";
-  return bytes + "tarn::io::writer, or tarn::io::journal for a log; gather the answers that are ready at the same time";
+  return bytes +
+         "tarn::io::writer, or tarn::io::journal for a log; write what is ready at the same time with one writev";
 }
 
 std::string repeated_remedy(const call_site& site) {
