@@ -147,7 +147,8 @@ class last_moment {
 
 // For data that threads change under a lock which they hold shortly and take often.
 constexpr const char* parts_remedy =
-    "let each thread fill a part of its own, and merge the parts under the lock at the end";
+    "let each thread fill a part of its own, and merge the parts under the lock at the end, or divide the data by key "
+    "into parts with a lock each";
 
 std::string foreign_remedy(const lock_group& group) {
   const std::string prefix = "inside " + group.library + ", ";
