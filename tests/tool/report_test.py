@@ -192,14 +192,14 @@ class Report(ReportTest):
             return re.search(r"^Worth doing: (?:.|\n   )*", text, re.M)[0]
 
         total_line = verdict_in(self.report(*mostly_heap))
-        self.assertRegex(total_line, r"^Worth doing: heap\. Taking the first remedy of \d+ sites? ")
+        self.assertRegex(total_line, r"^Worth doing: heap\. Taking the first remedy at each of \d+ sites ")
         for choice in (["--top", "1"], ["--category", "kept"]):
             self.assertEqual(verdict_in(self.report(*mostly_heap, *choice)), total_line)
         report = self.json(*mostly_heap)
         (verdict,), remedies = report["verdicts"], report["heap"]["predicted"]["first_remedies"]
         self.assertEqual((verdict["source"], verdict["verdict"]), ("heap", "worth doing"))
         self.assertEqual((verdict["remedies"], verdict["saved_ns"]), (remedies["sites"], remedies["saved_ns"]))
-        self.assertIn(f"first remedy of {remedies['sites']} site", total_line)
+        self.assertIn(f"first remedy at each of {remedies['sites']} sites", total_line)
         self.assertEqual("Worth doing: heap. " + verdict["text"], re.sub(r"\n +", " ", total_line))
         self.assertRegex(self.report("--cpu-seconds", "1000"), "\nNo remedy found for heap. Next: tarn record --cpu ")
 
