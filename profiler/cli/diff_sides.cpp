@@ -10,7 +10,7 @@
 
 #include "profiler/base/quantity_text.hpp"
 #include "profiler/cli/diff.hpp"
-#include "profiler/findings/heap/own_heap.hpp"
+#include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/views.hpp"
 #include "profiler/symbols/names.hpp"

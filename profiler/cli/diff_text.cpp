@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "profiler/cli/diff.hpp"
-#include "profiler/findings/heap/own_heap.hpp"
+#include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/values.hpp"
 #include "profiler/symbols/names.hpp"
@@ -296,8 +296,8 @@ void print_text(const whole_comparison& comparison, const diff_request& request)
   fmt::print("before  {}\n", cut(command_line_of(before.analysis.recording()), text_width - 8));
   fmt::print("after   {}\n", cut(command_line_of(after.analysis.recording()), text_width - 8));
   for (const side* const side : {&before, &after}) {
-    if (const format::module_facts* const module = own_heap_in(side->analysis.recording())) {
-      fmt::print("{}.\n", style.bold(own_heap_text(*module)));
+    if (const format::module_facts* const module = own_malloc_in(side->analysis.recording())) {
+      fmt::print("{}.\n", style.bold(own_malloc_text(*module)));
     }
   }
   const bool is_in_before = before.has_heap(), is_in_after = after.has_heap();

@@ -13,7 +13,7 @@
 #include "profiler/advise/limits.hpp"
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
-#include "profiler/findings/heap/own_heap.hpp"
+#include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/launch/calibrate.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/values.hpp"

@@ -35,7 +35,7 @@
 #include "profiler/collect/process_state.hpp"
 #include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/recording_bounds.hpp"
-#include "profiler/findings/heap/own_heap.hpp"
+#include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/findings/time/cpu.hpp"
 #include "profiler/findings/time/thread_roles.hpp"
 #include "profiler/findings/unrecorded.hpp"
@@ -293,8 +293,8 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   }
   // The figures are those of the report, which reads the file.
   const format::recording recorded_facts = analyse::with_cpu_sites(analyse::reconcile_calls(recording.in_file()));
-  if (const format::module_facts* const module = own_heap_in(recorded_facts)) {
-    fmt::print(stderr, "tarn: {}\n", own_heap_text(*module));
+  if (const format::module_facts* const module = own_malloc_in(recorded_facts)) {
+    fmt::print(stderr, "tarn: {}\n", own_malloc_text(*module));
   }
   if (const std::uint64_t lost = recorded_facts.cpu.lost; lost != 0)
     fmt::print(stderr, "tarn: the kernel had no room for {} records of the processor; they are missing\n", lost);

@@ -266,7 +266,7 @@ void region_file::read_modules(recording& target) const {
         *record_at<module_record>(header_->module_at[target.modules.size()].load(std::memory_order_acquire));
     const std::string path(reinterpret_cast<const char*>(&record + 1), record.path_bytes);
     target.modules.push_back(
-        {record.image, record.start, record.end, record.bias, path, build_id_of(path), record.own_heap});
+        {record.image, record.start, record.end, record.bias, path, build_id_of(path), record.own_functions});
   }
 }
 

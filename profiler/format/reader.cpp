@@ -50,7 +50,7 @@ void read_modules(decoder& input, std::vector<module_facts>& modules) {
     module.bias = input.number();
     module.path = input.text();
     module.build_id = input.text();
-    module.own_heap = read_small_number(input, own_malloc | own_new);
+    module.own_functions = read_small_number(input, own_malloc | own_new);
     if (modules.size() == max_modules) throw unreadable("too many modules");
     modules.push_back(std::move(module));
   }

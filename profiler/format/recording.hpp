@@ -68,8 +68,8 @@ struct module_facts {
   std::uint32_t image = 0;
   std::uint64_t start = 0, end = 0, bias = 0;
   std::string path;
-  std::string build_id;        // hexadecimal; empty if the file has none
-  std::uint32_t own_heap = 0;  // own_malloc, own_new
+  std::string build_id;             // hexadecimal; empty if the file has none
+  std::uint32_t own_functions = 0;  // own_malloc, own_new
   auto operator<=>(const module_facts&) const = default;
 };
 struct thread_facts {

@@ -54,10 +54,10 @@ struct site_record {
 };
 struct module_record {
   std::uint32_t image;
-  std::uint32_t path_bytes;  // length of the path, which follows
-  std::uint64_t start, end;  // the mapped address range
-  std::uint64_t bias;        // the load bias: the difference between loaded addresses and those in the file
-  std::uint32_t own_heap;    // own_malloc, own_new: functions that precede the recorder's
+  std::uint32_t path_bytes;     // length of the path, which follows
+  std::uint64_t start, end;     // the mapped address range
+  std::uint64_t bias;           // the load bias: the difference between loaded addresses and those in the file
+  std::uint32_t own_functions;  // own_malloc, own_new: functions that precede the recorder's
   std::uint32_t reserved;
 };
 // A quiet region.

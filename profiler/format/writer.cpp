@@ -158,7 +158,7 @@ void writer::modules(block_kind kind, const std::vector<module_facts>& now, std:
     output.number(module.bias);
     output.text(module.path);
     output.text(module.build_id);
-    output.number(module.own_heap);
+    output.number(module.own_functions);
   });
   put_part(kind, output.bytes());
   before = now;

@@ -7,7 +7,7 @@
 #include "profiler/preload/live_blocks.hpp"
 #include "profiler/preload/locks.hpp"
 #include "profiler/preload/next.hpp"
-#include "profiler/preload/own_heap.hpp"
+#include "profiler/preload/own_malloc.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/records/long_calls.hpp"
 #include "profiler/preload/records/region.hpp"
@@ -50,7 +50,7 @@ void in_child() noexcept {
   begin_locks_anew();
   begin_regions_anew();
   const bool keeps_recording = follow_fork() && set_up();
-  if (keeps_recording && has(format::heap_kind)) note_own_heap_anew();
+  if (keeps_recording && has(format::heap_kind)) note_own_malloc_anew();
   is_inside_recorder = false;
 #if defined(__x86_64__)
   if (keeps_recording && has(format::call_kind)) start_dispatch();

@@ -11,7 +11,7 @@
 
 #include "profiler/advise/verdict.hpp"
 #include "profiler/base/json_output.hpp"
-#include "profiler/findings/heap/own_heap.hpp"
+#include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/findings/heap/replaced.hpp"
 #include "profiler/predict/recording_cost.hpp"
 #include "profiler/report/report.hpp"
@@ -144,12 +144,12 @@ json json_of_verdicts(analyse::analysis& analysis) {
   return verdicts;
 }
 
-json json_of_own_heap(const format::recording& recording) {
-  const format::module_facts* const module = own_heap_in(recording);
+json json_of_own_malloc(const format::recording& recording) {
+  const format::module_facts* const module = own_malloc_in(recording);
   if (module == nullptr) return {};
   json functions = json::array();
-  if ((module->own_heap & format::own_malloc) != 0) functions.push_back("malloc");
-  if ((module->own_heap & format::own_new) != 0) functions.push_back("operator new");
+  if ((module->own_functions & format::own_malloc) != 0) functions.push_back("malloc");
+  if ((module->own_functions & format::own_new) != 0) functions.push_back("operator new");
   return {{"module", module->path}, {"functions", functions}};
 }
 
@@ -187,7 +187,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
       {"recorder",
        {{"mode", recording.program.mode},
         {"sources", recording.program.sources},
-        {"own_heap", json_of_own_heap(recording)},
+        {"own_malloc", json_of_own_malloc(recording)},
         {"unrecorded", json_of_unrecorded(recording.unrecorded)},
         {"unrecorded_heaps", unrecorded_heaps_text(recording)},
         {"replaced", replaced_text(recording)},

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "profiler/advise/verdict.hpp"
-#include "profiler/findings/heap/own_heap.hpp"
+#include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/findings/heap/replaced.hpp"
 #include "profiler/findings/time/thread_roles.hpp"
 #include "profiler/findings/unrecorded.hpp"
@@ -402,8 +402,8 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   const bool has_heap = records_heap(analysis.recording());
   const std::vector<std::string> unrecorded = unrecorded_text(analysis.recording());
   for (const std::string& line : unrecorded) fmt::print("{}.\n", style.bold(line));
-  if (const format::module_facts* const module = own_heap_in(analysis.recording())) {
-    fmt::print("{}.\n", style.bold(own_heap_text(*module)));
+  if (const format::module_facts* const module = own_malloc_in(analysis.recording())) {
+    fmt::print("{}.\n", style.bold(own_malloc_text(*module)));
   }
   if (const std::string heaps = unrecorded_heaps_text(analysis.recording()); !heaps.empty())
     fmt::print("{}.\n", style.bold(wrap_text(heaps, 0)));

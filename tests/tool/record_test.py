@@ -211,7 +211,7 @@ class Record(FolderTest):
         text = self.tarn("report", "rec").stdout
         self.assertIn(f"{unseen}.\n", text)
         self.assertNotIn("othing to gain", text)
-        self.assertEqual(self.report()["recorder"]["own_heap"], {"module": PATHS.own_malloc, "functions": ["malloc"]})
+        self.assertEqual(self.report()["recorder"]["own_malloc"], {"module": PATHS.own_malloc, "functions": ["malloc"]})
         error = self.tarn("gate", "rec", "--max", "allocations <= 3", code=2).stderr
         self.assertIn('tarn: "allocations" cannot be checked in rec: the recording has no heap', error)
 
@@ -220,7 +220,7 @@ class Record(FolderTest):
         self.assertIn(partly, self.record(PATHS.own_new).stderr)
         self.assertIn(partly, self.tarn("report", "rec").stdout)
         report = self.report()
-        self.assertEqual(report["recorder"]["own_heap"], {"module": PATHS.own_new, "functions": ["operator new"]})
+        self.assertEqual(report["recorder"]["own_malloc"], {"module": PATHS.own_new, "functions": ["operator new"]})
         self.assertGreaterEqual(report["heap"]["allocations"], 1000)
         # Also of children, and not of a program in which their addresses are those of its own entries that lead to
         # ours.
@@ -229,7 +229,7 @@ class Record(FolderTest):
         self.assertIn(unseen, self.tarn("report", child.name).stdout)
         self.record(PATHS.fixed)
         report = self.report()
-        self.assertIsNone(report["recorder"]["own_heap"])
+        self.assertIsNone(report["recorder"]["own_malloc"])
         self.assertGreaterEqual(report["heap"]["allocations"], 1)
 
     def test_threads_that_find_sites_at_once_find_the_same(self):

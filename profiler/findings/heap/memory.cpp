@@ -113,7 +113,7 @@ double rounding_of(const site& site) {
 bool has_malloc_of_c_library(const format::recording& recording) {
   return std::none_of(recording.modules.begin(), recording.modules.end(), [](const format::module_facts& module) {
     const std::string_view path = module.path;
-    return (module.own_heap & format::own_malloc) != 0 ||
+    return (module.own_functions & format::own_malloc) != 0 ||
            path.substr(path.rfind('/') + 1).find("malloc") != std::string_view::npos;
   });
 }

@@ -23,7 +23,7 @@
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/next.hpp"
-#include "profiler/preload/own_heap.hpp"
+#include "profiler/preload/own_malloc.hpp"
 #include "profiler/preload/records/region.hpp"
 #include "profiler/preload/sampled_blocks.hpp"
 #include "profiler/preload/stacks/stack.hpp"
@@ -323,7 +323,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
   }
   if (file >= 0) {
     try_operators_out();
-    note_own_heap_of_program();
+    note_own_malloc_of_program();
   }
   return static_cast<long>(attachments) | unhooked << tarn::format::unhooked_shift;
 }

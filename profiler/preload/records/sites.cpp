@@ -97,7 +97,7 @@ bool is_known_module(std::uintptr_t address) noexcept {
 }
 
 // The caller holds `adding`.
-void note_module(std::uintptr_t address, std::uint32_t own_heap = 0) noexcept {
+void note_module(std::uintptr_t address, std::uint32_t own_functions = 0) noexcept {
   dl_find_object object;
   if (::_dl_find_object(reinterpret_cast<void*>(address), &object) != 0 || object.dlfo_link_map == nullptr) return;
   const std::uint32_t number = header().modules.load(std::memory_order_relaxed);
@@ -116,7 +116,7 @@ void note_module(std::uintptr_t address, std::uint32_t own_heap = 0) noexcept {
   record.start = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
   record.end = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
   record.bias = object.dlfo_link_map->l_addr;
-  record.own_heap = own_heap;
+  record.own_functions = own_functions;
   std::memcpy(&record + 1, path, size);
   header().module_at[number].store(offset, std::memory_order_release);
   header().modules.store(number + 1, std::memory_order_release);
@@ -155,7 +155,7 @@ bool set_up_sites() noexcept {
   return table.load(std::memory_order_relaxed) != nullptr;
 }
 
-void note_own_heap(const void* function, std::uint32_t functions) noexcept {
+void note_own_malloc(const void* function, std::uint32_t functions) noexcept {
   const holding guard(adding);
   note_module(reinterpret_cast<std::uintptr_t>(function), functions);
 }

@@ -14,6 +14,6 @@ bool set_up_sites() noexcept;
 std::uint32_t site_of(const std::uintptr_t* frames, std::size_t count) noexcept;
 
 // Notes that the module that contains `function` has `functions` (format::own_malloc, own_new) of its own.
-void note_own_heap(const void* function, std::uint32_t functions) noexcept;
+void note_own_malloc(const void* function, std::uint32_t functions) noexcept;
 
 }  // namespace tarn::preload

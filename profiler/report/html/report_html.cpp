@@ -37,7 +37,7 @@ void redact_whole(json& document) {
   leave_out(document["program"], {"process", "parent", "machine"});
   leave_out(document["cost_model"], {"machine"});
   leave_out(document["recorder"], {"replaced", "unrecorded_heaps"});
-  if (json& own_heap = document["recorder"]["own_heap"]; own_heap.is_object()) leave_out(own_heap, {"module"});
+  if (json& own_malloc = document["recorder"]["own_malloc"]; own_malloc.is_object()) leave_out(own_malloc, {"module"});
   for (json& entry : document["threads"]) leave_out(entry, {"name"});
   if (json& time = document["time"]; time.is_object()) {
     for (json& entry : time["names"]) leave_out(entry, {"name"});

@@ -208,8 +208,8 @@ export function Summary({view}: {view: View}): JSX.Element {
   const gain_of = (candidate: Best) => candidate.waited ?? (candidate.is_unknown ? 'what it saves is not predicted' : view.format_gain({saved_ns: candidate.saved, at_least: candidate.at_least}, candidate.covered));
   const [heap_cost, heap_range] = view.cost_parts(heap.now_ns);
   const missing_text = 'not recorded';
-  const own_heap = data.recorder.own_heap;
-  const has_heap = has('heap') && !own_heap?.functions.includes('malloc');
+  const own_malloc = data.recorder.own_malloc;
+  const has_heap = has('heap') && !own_malloc?.functions.includes('malloc');
   const is_judged = has_heap || has('lock') || has('system');
   const is_cut = !!data.damage && !data.sites?.length && !data.locks?.length && !data.syscalls?.length && !data.cpu?.samples;
   const nothing_text = is_cut ? 'Not known: no events could be read.'
@@ -235,7 +235,7 @@ export function Summary({view}: {view: View}): JSX.Element {
         )}
         <Source_card title="Heap" missing={!has_heap} open={() => change({tab: 'sites'})} range={view.unit === '% of CPU' ? timed(heap.now_ns) : undefined}
           amount={has_heap ? heap_cost : missing_text}
-          detail={has_heap ? `${heap_range ? `${heap_range}; ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${format_bytes(data.heap.bytes)}.` : own_heap ? 'It has a malloc of its own.' : 'tarn record --heap'} />
+          detail={has_heap ? `${heap_range ? `${heap_range}; ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${format_bytes(data.heap.bytes)}.` : own_malloc ? 'It has a malloc of its own.' : 'tarn record --heap'} />
         <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})}
           amount={!has('lock') ? missing_text : waited > 0 ? format_duration(waited) : 'no waits'}
           detail={has('lock') ? `${waited > 0 ? `that threads waited, ${view.wait_share(waited)}${summed}. ` : ''}Taken ${format_count(data.totals?.acquisitions)}${format_error(data.totals?.acquisitions_error)} ${data.totals?.acquisitions === 1 ? 'time' : 'times'}${waited > 0 ? `, ${format_count(data.totals?.waited_count)} of them after a wait` : ''}.` : 'tarn record --locks'} />
@@ -244,7 +244,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           detail={has('system') ? `in system calls, ${view.wait_share(in_kernel)}${on_purpose_ns > 0 ? `, and ${format_duration(on_purpose_ns)} in calls that wait (${on_purpose_names(data.syscalls ?? [])})` : ''}${summed}. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
       {data.recorder.unrecorded_heaps && <p class="risk">{shown(data.recorder.unrecorded_heaps)}.</p>}
-      {own_heap && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}
+      {own_malloc && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}
       {serious > 0 && (
         <p class="risk">
           Locks are taken in {serious === 1 ? 'an order' : `${grouped(serious)} orders`} that could deadlock.{' '}

@@ -5,10 +5,10 @@
 namespace tarn::preload {
 
 // Repeats the note in a child of fork, whose region has none yet. Call it in the recorder.
-void note_own_heap_anew() noexcept;
+void note_own_malloc_anew() noexcept;
 
 // Notes them in a program that began without the recorder: it calls the functions of its own file directly, and not
 // through its table of addresses.
-void note_own_heap_of_program() noexcept;
+void note_own_malloc_of_program() noexcept;
 
 }  // namespace tarn::preload

@@ -1,4 +1,4 @@
-#include "profiler/preload/own_heap.hpp"
+#include "profiler/preload/own_malloc.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -22,7 +22,7 @@ const void* module_of(const void* function) noexcept {
 // Returns the function that the program calls by that name; null when it is ours, or there is none.
 const void* foreign_function(const char* name) noexcept {
   const void* const function = ::dlsym(RTLD_DEFAULT, name);
-  const auto ours = reinterpret_cast<const void*>(&note_own_heap_anew);
+  const auto ours = reinterpret_cast<const void*>(&note_own_malloc_anew);
   const bool is_own = function != nullptr && module_of(function) != module_of(ours) && is_definition(function);
   return is_own ? function : nullptr;
 }
@@ -41,22 +41,22 @@ const void* program_function(const char* name) noexcept {
   const hidden_thread hidden;
   own_malloc = foreign_function("malloc");
   own_new = foreign_function("_Znwm");
-  note_own_heap_anew();
+  note_own_malloc_anew();
 }
 
 }  // namespace
 
-void note_own_heap_of_program() noexcept {
+void note_own_malloc_of_program() noexcept {
   const hidden_thread hidden;
   own_malloc = program_function("malloc");
   own_new = program_function("_Znwm");
-  note_own_heap_anew();
+  note_own_malloc_anew();
 }
 
-void note_own_heap_anew() noexcept {
+void note_own_malloc_anew() noexcept {
   const bool are_together = own_malloc != nullptr && own_new != nullptr && module_of(own_malloc) == module_of(own_new);
-  if (own_malloc != nullptr) note_own_heap(own_malloc, format::own_malloc | (are_together ? format::own_new : 0));
-  if (own_new != nullptr && !are_together) note_own_heap(own_new, format::own_new);
+  if (own_malloc != nullptr) note_own_malloc(own_malloc, format::own_malloc | (are_together ? format::own_new : 0));
+  if (own_new != nullptr && !are_together) note_own_malloc(own_new, format::own_new);
 }
 
 }  // namespace tarn::preload
