@@ -23,13 +23,9 @@ json json_of(const range& bounds) { return {bounds.low, bounds.high}; }
 
 json json_of(const std::optional<analyse::use>& use) {
   if (!use) return nullptr;
-  return {{"operation", use->operation},
-          {"function", use->function},
-          {"file", use->file},
-          {"count", use->count},
-          {"error", use->error()},
-          {"nanoseconds", use->nanoseconds},
-          {"waiting_nanoseconds", use->waiting_ns}};
+  return {{"operation", use->operation},  {"function", use->function}, {"file", use->file},
+          {"count", use->count},          {"error", use->error()},     {"time_ns", use->nanoseconds},
+          {"waiting_ns", use->waiting_ns}};
 }
 
 json json_of(const analyse::use_difference& uses, std::size_t top) {
@@ -40,10 +36,8 @@ json json_of(const analyse::use_difference& uses, std::size_t top) {
                        {"is_relevant", uses.changes[index].is_relevant}});
   }
   const auto sums = [](const analyse::use& side) {
-    return json{{"count", side.count},
-                {"error", side.error()},
-                {"nanoseconds", side.nanoseconds},
-                {"waiting_nanoseconds", side.waiting_ns}};
+    return json{
+        {"count", side.count}, {"error", side.error()}, {"time_ns", side.nanoseconds}, {"waiting_ns", side.waiting_ns}};
   };
   return {{"before", sums(uses.before)}, {"after", sums(uses.after)}, {"changes", changes}};
 }

@@ -195,7 +195,7 @@ json json_of_calls(analyse::analysis& analysis, std::size_t top) {
                      {"bytes_asked", site.sums[call_counter::requested_bytes]},
                      {"same_arguments", site.sums[call_counter::same_arguments]},
                      {"in_a_row", site.sums[call_counter::in_a_row]},
-                     {"nanoseconds", site.nanoseconds},
+                     {"time_ns", site.nanoseconds},
                      {"threads", site.threads},
                      {"stacks", site.stacks},
                      {"stack", json_of_stack(analysis, site.site)},
@@ -214,7 +214,7 @@ json json_of_unfinished_calls(analyse::analysis& analysis, std::size_t top) {
   for (std::size_t index = 0; index < std::min(top, unfinished.size()); ++index) {
     calls.push_back({{"name", unfinished[index].name},
                      {"thread", unfinished[index].thread},
-                     {"nanoseconds", unfinished[index].nanoseconds},
+                     {"time_ns", unfinished[index].nanoseconds},
                      {"stack", json_of_stack(analysis, unfinished[index].site)}});
   }
   return calls;

@@ -112,7 +112,7 @@ json json_of_calls_inside(analyse::analysis& analysis, const lock_group& group) 
   for (const analyse::call_inside& call : group.calls_inside) {
     calls.push_back({{"name", call.name},
                      {"count", call.calls},
-                     {"nanoseconds", call.nanoseconds},
+                     {"time_ns", call.nanoseconds},
                      {"stack", json_of_stack(analysis, call.site)}});
   }
   return calls;

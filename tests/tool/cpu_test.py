@@ -93,10 +93,10 @@ class Processor(FolderTest):
         self.tarn("record", "--heap", "-o", "heap", "--", PATHS.shares, "1")
         difference = json.loads(self.tarn("diff", "--json", "short", "long").stdout)
         long = self.cpu("long")
-        self.assertEqual(difference["cpu"]["after"]["nanoseconds"], long["samples"] * long["interval_ns"])
+        self.assertEqual(difference["cpu"]["after"]["time_ns"], long["samples"] * long["interval_ns"])
         changes = difference["cpu"]["changes"]
         self.assertEqual((changes[0]["after"]["operation"], changes[0]["after"]["function"]), ("runs", "spin<60>"))
-        self.assertLess(changes[0]["before"]["nanoseconds"], changes[0]["after"]["nanoseconds"])
+        self.assertLess(changes[0]["before"]["time_ns"], changes[0]["after"]["time_ns"])
         self.assertRegex(self.tarn("diff", "short", "long").stdout,
                          r"CPU time: .* sampled\n +runs in shares.cpp spin<60> ")
         text = self.tarn("diff", "long", "long").stdout

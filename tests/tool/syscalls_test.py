@@ -212,12 +212,12 @@ class Syscalls(FolderTest):
             report = self.record(PATHS.calls, "late_waits", "1")
             sleeps = self.site(report, "clock_nanosleep", "late_waits")
             self.assertEqual((sleeps["count"], sleeps["error"]), (20, 0), sleeps)
-            self.assertGreater(sleeps["nanoseconds"], 20 * 3e6)
+            self.assertGreater(sleeps["time_ns"], 20 * 3e6)
             self.assertTrue(sleeps["is_lower_bound"], "there may have been short ones, too")
             polls = self.site(report, "poll", "wait_for")
-            self.assertGreater(polls["nanoseconds"], 20 * 3e6, polls)
-            total_ns = sum(call["nanoseconds"] for call in report["syscalls"])
-            self.assertGreaterEqual(total_ns, sleeps["nanoseconds"] + polls["nanoseconds"])
+            self.assertGreater(polls["time_ns"], 20 * 3e6, polls)
+            total_ns = sum(call["time_ns"] for call in report["syscalls"])
+            self.assertGreaterEqual(total_ns, sleeps["time_ns"] + polls["time_ns"])
             self.assertRegex(self.record_errors, r"about [\d,]+ system calls \(± \d+ %\) at")
 
     def test_a_call_that_never_returns_is_shown(self):
@@ -229,7 +229,7 @@ class Syscalls(FolderTest):
             self.assertEqual(set(calls), {"futex", "poll", "read"}, options)
             for name, function in ("futex", "endless"), ("poll", "waits_in_poll"), ("read", "waits_in_read"):
                 self.assertIn(function, [frame["function"] for frame in calls[name]["stack"]])
-                self.assertGreater(calls[name]["nanoseconds"], 300_000_000)
+                self.assertGreater(calls[name]["time_ns"], 300_000_000)
             self.assertEqual(len({call["thread"] for call in calls.values()}), 3)
             text = self.run_program(PATHS.tarn, "report", "rec").stdout
             self.assertRegex(text, r"(?m)^3 system calls have not returned, up to [\d.]+ m?s so far$")
@@ -351,7 +351,7 @@ class Syscalls(FolderTest):
         self.assertIn("tarn::io::writer", put["remedy"])
         self.assertIn("plain", [frame["function"] for frame in put["stack"]])
         self.assertIn("main", [frame["function"] for frame in put["stack"]])
-        self.assertGreater(put["nanoseconds"], 0)
+        self.assertGreater(put["time_ns"], 0)
         opened = self.site(report, "openat", "plain")
         self.assertEqual((opened["category"], opened["same_arguments"]), ("repeated", 1999))
         stats = [call for call in report["syscalls"] if call["name"] in ("stat", "newfstatat")
@@ -370,8 +370,8 @@ class Syscalls(FolderTest):
                                                      r"\(running, runnable or blocked\), [\d.]+ (ms|µs|ns) each")
         self.assertLessEqual(max(map(len, text.splitlines())), 100)
         # The calls that take most time are listed, whether or not there is a remedy.
-        spent = sum(call["nanoseconds"] for call in report["syscalls"])
-        longest = max(report["syscalls"], key=lambda call: call["nanoseconds"])
+        spent = sum(call["time_ns"] for call in report["syscalls"])
+        longest = max(report["syscalls"], key=lambda call: call["time_ns"])
         is_shown = "Longest system calls: " in text
         self.assertEqual(is_shown, spent >= 0.01 * report["end"]["wall_us"] * 1000, "1 % of the run")
         if is_shown:

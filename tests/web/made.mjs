@@ -96,7 +96,7 @@ export function example() {
   const inside = stack(data, [['std::mutex::lock()', '/usr/include/c++/mutex', 9], ['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
   data.locks = [
     {type: 'mutex', category: 'contended', locks: 1, threads: 2, acquisitions: 9000, error: 0.031, waited_count: 700, waited_ns: 1.2e7, longest_wait_ns: 1e6,
-     holds: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it', calls_inside: [{name: 'fdatasync', count: 9000, nanoseconds: 4e8, stack: waiter}], weights: [[waiter, 8000, 1e7, 1], [holder, 1000, 2e6, 2]],
+     holds: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it', calls_inside: [{name: 'fdatasync', count: 9000, time_ns: 4e8, stack: waiter}], weights: [[waiter, 8000, 1e7, 1], [holder, 1000, 2e6, 2]],
      sites: [{acquisitions: 9000, waited_count: 700, waited_ns: 1.2e7, stack: waiter, waits: [{holder: 2, waits: 700, waited_ns: 1.2e7, stack: holder}]}]},
     {type: 'condition variable', category: 'condition', locks: 1, threads: 2, acquisitions: 10, waited_ns: 9e9, stack: holder, weights: [[holder, 10, 9e9, 1]], sites: [{acquisitions: 10, waited_ns: 9e9, stack: holder}]},
   ];
@@ -109,8 +109,8 @@ export function example() {
   };
   data.totals = {acquisitions: 9000, waited_count: 700, waited_ns: 1.2e7, calls: 42010, calls_ns: 8e8};
   data.syscalls = [
-    {name: 'write', category: 'small', count: 42000, bytes: 420000, bytes_asked: 420000, nanoseconds: 4e6, threads: 1, stack: waiter, weights: [[waiter, 42000, 4e6, 1]], remedy: 'a buffer', in_a_row: 41000},
-    {name: 'epoll_wait', category: 'waits', count: 10, nanoseconds: 7e8, threads: 1, stack: holder, weights: [[holder, 10, 7e8, 2]]},
+    {name: 'write', category: 'small', count: 42000, bytes: 420000, bytes_asked: 420000, time_ns: 4e6, threads: 1, stack: waiter, weights: [[waiter, 42000, 4e6, 1]], remedy: 'a buffer', in_a_row: 41000},
+    {name: 'epoll_wait', category: 'waits', count: 10, time_ns: 7e8, threads: 1, stack: holder, weights: [[holder, 10, 7e8, 2]]},
   ];
   data.timeline = course_of(data, 10);
   data.lanes = lanes_of(waiter, holder);
@@ -228,7 +228,7 @@ export function difference() {
         before: {peak_bytes: 8 << 20, end_bytes: 2 << 20}, after: {peak_bytes: 4 << 20},
         changes: [{before: side('keep&lt;"()', 9, 1, {peak_bytes: 5 << 20, end_bytes: 2 << 20}), after: side('keep&lt;"()', 9, 1, {peak_bytes: 1 << 20})}],
       },
-      syscalls: {before: {count: 9, nanoseconds: 5e9, waiting_nanoseconds: 4.8e9}, after: {count: 5, nanoseconds: 3e9, waiting_nanoseconds: 2.9e9}, changes: []},
+      syscalls: {before: {count: 9, time_ns: 5e9, waiting_ns: 4.8e9}, after: {count: 5, time_ns: 3e9, waiting_ns: 2.9e9}, changes: []},
     },
   };
 }

@@ -116,7 +116,7 @@ const tests = {
   async 'a predicted gain comes before one that is not predicted, and before a small one'() {
     const data = example();
     const [call] = data.syscalls.filter((site) => site.remedy);
-    Object.assign(call, {nanoseconds: 60e9, predicted: {reason: 'its data is not known', saved_ns: [0, 60e9]}});
+    Object.assign(call, {time_ns: 60e9, predicted: {reason: 'its data is not known', saved_ns: [0, 60e9]}});
     const page = await open(write_page(template, data, `${folder}/ranks.html`));
     const gains = await page.$$eval('.best .gain', (elements) => elements.map((gain) => gain.textContent));
     assert.match(gains[0], /^saves about [\d.]+ % of CPU/, gains);
@@ -453,8 +453,8 @@ const tests = {
 
   async 'system calls that have not returned stand above the others'() {
     const data = example();
-    const call = {name: 'futex', thread: 1, nanoseconds: 19.8e9, stack: data.locks[0].stack};
-    data.unfinished_calls = [call, {...call, name: 'read', thread: 2, nanoseconds: 2e9}, {...call, name: 'poll', nanoseconds: 1e6}];
+    const call = {name: 'futex', thread: 1, time_ns: 19.8e9, stack: data.locks[0].stack};
+    data.unfinished_calls = [call, {...call, name: 'read', thread: 2, time_ns: 2e9}, {...call, name: 'poll', time_ns: 1e6}];
     const page = await open(write_page(template, data, `${folder}/unfinished.html`));
     await page.getByRole('tab', {name: 'System calls'}).click();
     const title = await page.getByText('2 calls had not returned when the recording ended, up to 20 s so far');
@@ -620,7 +620,7 @@ const tests = {
     data.crossings = [[0, 1, 5], [1, 1, 7], [2, 0, 5]];
     data.damage = names[0];
     data.locks = [{type: names[0], category: names[1], waited_ns: 5, acquisitions: 5, stack: data.sites[0].stack, remedy: names[0], sites: []}];
-    data.syscalls = [{name: names[1], category: 'small', nanoseconds: 5, count: 5, stack: data.sites[1].stack, remedy: names[0]}];
+    data.syscalls = [{name: names[1], category: 'small', time_ns: 5, count: 5, stack: data.sites[1].stack, remedy: names[0]}];
     const page = await open(write_page(template, data, `${folder}/hostile.html`));
     for (const name of tabs) {
       await page.getByRole('tab', {name, exact: true}).click();

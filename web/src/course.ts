@@ -179,7 +179,7 @@ export class Course {
       memory: {end_bytes: sum(sites, (site) => Math.max(0, site.end_bytes ?? 0)), end_blocks: sum(sites, (site) => Math.max(0, site.end_blocks ?? 0))},
       totals: {
         acquisitions: sum(taken, (lock) => lock.acquisitions), waited_count: sum(taken, (lock) => lock.waited_count), waited_ns: sum(taken, (lock) => lock.waited_ns),
-        calls: sum(syscalls, (call) => call.count), calls_ns: sum(syscalls, (call) => call.nanoseconds),
+        calls: sum(syscalls, (call) => call.count), calls_ns: sum(syscalls, (call) => call.time_ns),
       },
     };
   }
@@ -292,7 +292,7 @@ export class Course {
     const [count, errors, asked, given, ns, repeated, row] = ['count', 'errors', 'asked', 'given', 'ns', 'same_arguments', 'in_a_row'].map((column) => this.calls.sums(column, first, end));
     const threads = new Map<number, Set<number>>();
     const calls: Call[] = (this.data.syscalls ?? []).map((call) => ({
-      ...call, count: 0, errors: 0, bytes: 0, bytes_asked: 0, nanoseconds: 0, same_arguments: 0, in_a_row: 0, threads: 0, weights: [],
+      ...call, count: 0, errors: 0, bytes: 0, bytes_asked: 0, time_ns: 0, same_arguments: 0, in_a_row: 0, threads: 0, weights: [],
     }));
     for (let cell = 0; cell < this.calls.count; ++cell) {
       if (count[cell] + ns[cell] === 0) continue;
@@ -301,7 +301,7 @@ export class Course {
       call.errors! += errors[cell];
       call.bytes_asked! += asked[cell];
       call.bytes! += given[cell];
-      call.nanoseconds! += ns[cell];
+      call.time_ns! += ns[cell];
       call.same_arguments! += repeated[cell];
       call.in_a_row! += row[cell];
       call.weights!.push([node_of[cell], count[cell], ns[cell], thread_of[cell]]);

@@ -75,7 +75,7 @@ export interface Lock extends Omit<LockSite, 'waits'> {
   holds?: number;
   longest_held_ns?: number;
   weights?: Stack_weight[];
-  calls_inside?: {name: string; count?: number; nanoseconds?: number; stack?: number}[];  // made while it is held
+  calls_inside?: {name: string; count?: number; time_ns?: number; stack?: number}[];  // made while it is held
   sites?: LockSite[];
   still_held?: number;  // holds that had not ended when the recording ended
   still_waiting?: Unfinished_wait[];  // the longest first
@@ -117,7 +117,7 @@ export interface Chain {
 export interface Unfinished_call {
   name: string;
   thread?: number;
-  nanoseconds?: number;  // so far
+  time_ns?: number;  // so far
   stack?: number;
 }
 
@@ -132,7 +132,7 @@ export interface Call {
   same_arguments?: number;
   in_a_row?: number;
   weights?: Stack_weight[];
-  nanoseconds?: number;
+  time_ns?: number;
   threads?: number;
   stack?: number;
   remedy?: string;
@@ -245,8 +245,8 @@ export interface Use {
   function?: string;
   file?: string;
   count?: number;
-  nanoseconds?: number;
-  waiting_nanoseconds?: number;  // of `nanoseconds`, in calls that wait
+  time_ns?: number;
+  waiting_ns?: number;  // of `time_ns`, in calls that wait
 }
 
 export interface Use_changes {

@@ -19,8 +19,8 @@ function Call_details({call, view}: {call: Call; view: View}): JSX.Element {
     <>
       <h2>{shown(call.name)}, {call.category}</h2>
       <p>
-        {grouped(call.count)}{format_error(call.error)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {format_duration(call.nanoseconds)} in them (running, runnable or blocked),{' '}
-        {format_duration((call.nanoseconds ?? 0) / count)} each.
+        {grouped(call.count)}{format_error(call.error)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {format_duration(call.time_ns)} in them (running, runnable or blocked),{' '}
+        {format_duration((call.time_ns ?? 0) / count)} each.
       </p>
       <h3>Remedy</h3>
       <p>{call.remedy ? shown(call.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
@@ -40,14 +40,14 @@ const min_unfinished_ns = 100e6;  // shorter ones may be part of normal work
 const shown_unfinished = 5;
 
 function Unfinished_calls({view: {data, names, threads}}: {view: View}): JSX.Element | null {
-  const calls = (data.unfinished_calls ?? []).filter((call) => (call.nanoseconds ?? 0) >= min_unfinished_ns);
+  const calls = (data.unfinished_calls ?? []).filter((call) => (call.time_ns ?? 0) >= min_unfinished_ns);
   if (calls.length === 0) return null;
   return (
     <details class="unfinished">
-      <summary>{plural(calls.length, 'call')} had not returned when the recording ended, up to {format_duration(calls[0].nanoseconds)} so far</summary>
+      <summary>{plural(calls.length, 'call')} had not returned when the recording ended, up to {format_duration(calls[0].time_ns)} so far</summary>
       {calls.slice(0, shown_unfinished).map((call, index) => (
         <div class="holder" key={index}>
-          <p>{format_duration(call.nanoseconds)} so far: <strong><bdi>{shown(call.name)}</bdi></strong>, <bdi>{threads[call.thread ?? 0] ?? 'a thread'}</bdi></p>
+          <p>{format_duration(call.time_ns)} so far: <strong><bdi>{shown(call.name)}</bdi></strong>, <bdi>{threads[call.thread ?? 0] ?? 'a thread'}</bdi></p>
           <Stack names={names} node={call.stack ?? 0} mark={names.node_of(call.stack)} />
         </div>
       ))}
@@ -70,7 +70,7 @@ export function Calls({view}: {view: View}): JSX.Element {
     {name: 'call', label: 'Call', is_text: true, value: ({call}) => call.name, cell: ({call}) => <strong><bdi>{shown(call.name)}</bdi></strong>},
     {name: 'location', label: 'From', is_text: true, value: ({call}) => names.label(names.node_of(call.stack)).toLowerCase(), cell: ({call}) => <Code_location names={names} node={names.node_of(call.stack)} />},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({call}) => call.category, cell: ({call}) => <Kind kinds={categories.syscalls} category={call.category} />},
-    {name: 'time', label: 'Time', value: ({call}) => call.nanoseconds ?? 0, cell: ({call}) => format_duration(call.nanoseconds)},
+    {name: 'time', label: 'Time', value: ({call}) => call.time_ns ?? 0, cell: ({call}) => format_duration(call.time_ns)},
     {name: 'count', label: 'Calls', value: ({call}) => call.count ?? 0, cell: ({call}) => format_count(call.count)},
     {name: 'bytes', label: 'Bytes a call', is_minor: true, value: ({call}) => (call.bytes ?? 0) / (call.count || 1), cell: ({call}) => (call.bytes ? format_bytes(call.bytes / (call.count || 1)) : '–')},
     {name: 'same', label: 'Repeats', title: 'With the arguments of the one before', is_minor: true, value: ({call}) => call.same_arguments ?? 0, cell: ({call}) => format_count(call.same_arguments)},

@@ -87,18 +87,18 @@ function Memory_card({memory: {before, after, changes}}: {memory: NonNullable<Di
   );
 }
 
-const busy = (use?: Use) => (use?.nanoseconds ?? 0) - (use?.waiting_nanoseconds ?? 0);
+const busy = (use?: Use) => (use?.time_ns ?? 0) - (use?.waiting_ns ?? 0);
 
 // The time of both programs in one kind of work, and the functions where it changed most.
 function Uses_card({title, uses}: {title: string; uses?: Use_changes | null}): JSX.Element | null {
-  if (!uses || (!uses.before?.nanoseconds && !uses.after?.nanoseconds)) return null;
+  if (!uses || (!uses.before?.time_ns && !uses.after?.time_ns)) return null;
   return (
     <li class="card">
       <h2>{title}</h2>
       <p><strong>{format_duration(busy(uses.before))} → {format_duration(busy(uses.after))}</strong></p>
-      {!!(uses.before?.waiting_nanoseconds || uses.after?.waiting_nanoseconds) && <p>and in calls that wait: <strong>{format_duration(uses.before?.waiting_nanoseconds)} → {format_duration(uses.after?.waiting_nanoseconds)}</strong></p>}
+      {!!(uses.before?.waiting_ns || uses.after?.waiting_ns) && <p>and in calls that wait: <strong>{format_duration(uses.before?.waiting_ns)} → {format_duration(uses.after?.waiting_ns)}</strong></p>}
       {(uses.changes ?? []).slice(0, 3).map(({before, after}, index) => (
-        <p key={index}><bdi>{cut(shown(short_function((after ?? before)?.function ?? '')), 60) || 'without a name'}</bdi>: {format_duration(before?.nanoseconds)} → {format_duration(after?.nanoseconds)}</p>
+        <p key={index}><bdi>{cut(shown(short_function((after ?? before)?.function ?? '')), 60) || 'without a name'}</bdi>: {format_duration(before?.time_ns)} → {format_duration(after?.time_ns)}</p>
       ))}
     </li>
   );

@@ -34,7 +34,7 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
       <h3>Remedy</h3>
       <p>{lock.remedy ? shown(lock.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
       {lock.calls_inside?.map((call, index) => (
-        <p key={index}>Inside: {call.name}, {format_duration(call.nanoseconds)}, at <Code_location names={names} node={names.node_of(call.stack)} /></p>
+        <p key={index}>Inside: {call.name}, {format_duration(call.time_ns)}, at <Code_location names={names} node={names.node_of(call.stack)} /></p>
       ))}
       <h3>Who waits for whom</h3>
       {!sites.some((site) => site.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}

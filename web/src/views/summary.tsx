@@ -61,7 +61,7 @@ function best_remedies(view: View): Best[] {
   (data.syscalls ?? []).forEach((call, index) => {
     if (!call.remedy || on_purpose.has(call.category)) return;
     const node = names.node_of(call.stack);
-    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, covered: 'by these calls alone', is_unknown: !!call.predicted?.reason, location: <>{call.name} <bdi>{names.label(node)}</bdi></>, advice: call.remedy,
+    candidates.push({saved: call.predicted?.saved_ns ?? [0, call.time_ns ?? 0], at_least: call.predicted?.at_least, covered: 'by these calls alone', is_unknown: !!call.predicted?.reason, location: <>{call.name} <bdi>{names.label(node)}</bdi></>, advice: call.remedy,
               open: () => change({tab: 'calls', site: String(index)})});
   });
   return candidates.filter((candidate) => candidate.saved[1] > 0).sort((a, b) => rank(view, a) - rank(view, b) || middle(b.saved) - middle(a.saved)).slice(0, best_count);
@@ -186,7 +186,7 @@ function Verdicts({view, nothing}: {view: View; nothing: string}): JSX.Element {
 function on_purpose_names(calls: Call[]): string {
   const ns_by_name = new Map<string, number>();
   for (const call of calls) {
-    if (on_purpose.has(call.category)) ns_by_name.set(call.name, (ns_by_name.get(call.name) ?? 0) + (call.nanoseconds ?? 0));
+    if (on_purpose.has(call.category)) ns_by_name.set(call.name, (ns_by_name.get(call.name) ?? 0) + (call.time_ns ?? 0));
   }
   const names = [...ns_by_name].filter(([, ns]) => ns > 0).sort((a, b) => b[1] - a[1]).map(([name]) => shown(name));
   return names.slice(0, 3).join(', ') + (names.length > 3 ? ' and others' : '');
@@ -197,9 +197,9 @@ export function Summary({view}: {view: View}): JSX.Element {
   const has = (kind: string) => (data.recorder.sources ?? []).some((source) => source.startsWith(kind));
   const heap = data.heap.predicted;
   const deliberate = (site: {category: string}) => on_purpose.has(site.category);
-  const in_kernel = (data.syscalls ?? []).filter((call) => !deliberate(call)).reduce((sum, call) => sum + (call.nanoseconds ?? 0), 0);
+  const in_kernel = (data.syscalls ?? []).filter((call) => !deliberate(call)).reduce((sum, call) => sum + (call.time_ns ?? 0), 0);
   const waited = data.totals?.waited_ns ?? 0;
-  const on_purpose_ns = (data.syscalls ?? []).filter(deliberate).reduce((sum, call) => sum + (call.nanoseconds ?? 0), 0);
+  const on_purpose_ns = (data.syscalls ?? []).filter(deliberate).reduce((sum, call) => sum + (call.time_ns ?? 0), 0);
   const summed = (data.threads?.length ?? 0) > 1 ? `, summed over ${plural(data.threads!.length, 'thread')}` : '';
   const best = useMemo(() => best_remedies(view), [data]);
   const leave = useMemo(() => leave_alone(view), [data]);
