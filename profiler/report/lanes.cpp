@@ -90,7 +90,7 @@ json json_of_lanes(analyse::analysis& analysis, std::size_t top) {
       }
       parts.push_back({{"state", analyse::name(part.state)},
                        {"call", part.call},
-                       {"holder", part.holder ? json(*part.holder) : json(-1)},
+                       {"holder", part.holder ? json(*part.holder) : json(nullptr)},
                        {"stack", part.site == 0 ? json::array() : json_of_stack(analysis, part.site)},
                        {"ns", part.ns},
                        {"intervals", std::move(intervals)},

@@ -32,6 +32,8 @@ class Lanes(FolderTest):
             for part in lane["activities"]:
                 self.assertEqual(part["ns"], sum(part["interval_ns"]))
                 self.assertEqual(len(part["intervals"]), len(part["interval_ns"]))
+                if part["state"] != "lock":
+                    self.assertIsNone(part["holder"])
         return report, phases, lanes
 
     def window(self, lanes, phases, to_ns, phase):

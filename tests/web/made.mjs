@@ -124,7 +124,7 @@ export function example() {
 // The states of three threads in ten intervals of 0.1 s: thread 1 runs, waits for the lock of thread 2 and reads; thread
 // 2 sleeps in the second half; thread 0 is idle.
 function lanes_of(waiter, holder) {
-  const part = (state, intervals, facts = {}) => ({state, intervals, interval_ns: intervals.map(() => 1e8), ns: intervals.length * 1e8, holder: -1, ...facts});
+  const part = (state, intervals, facts = {}) => ({state, intervals, interval_ns: intervals.map(() => 1e8), ns: intervals.length * 1e8, ...facts});
   return {
     to_ns: Array.from({length: 10}, (_, index) => (index + 1) * 1e8),
     threads: [

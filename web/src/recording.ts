@@ -82,7 +82,8 @@ export interface Lock extends Omit<LockSite, 'waits'> {
   remedy?: string;
 }
 
-// A wait for a lock that had not ended when the recording ended. `held_from` is absent where the holder is not known.
+// A wait for a lock that had not ended when the recording ended. `holder` and `held_from` are absent where the holder is
+// not known.
 export interface Unfinished_wait {
   thread?: number;
   waited_ns?: number;
@@ -151,7 +152,7 @@ export interface Cpu {
 export interface Lane_part {
   state: string;
   call?: string;
-  holder?: number;  // -1: not known, or no lock
+  holder?: number;  // absent: not known, or no lock
   stack?: number;
   ns?: number;
   intervals?: number[];

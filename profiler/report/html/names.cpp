@@ -108,7 +108,9 @@ void html_names::compact(json& value) {
       } else {
         compact(*element);
       }
-      element = is_default(*element) ? value.erase(element) : std::next(element);
+      // The holder 0 is the first thread, and no holder is null.
+      const bool is_thread = element.key() == "holder" && element->is_number();
+      element = is_default(*element) && !is_thread ? value.erase(element) : std::next(element);
     }
   } else if (value.is_string()) {
     if (value.get_ref<const std::string&>().size() > longest_html_name) value = cut_name(value.get<std::string>());

@@ -82,9 +82,10 @@ TEST(page_names, empty_values_are_left_out) {
       {"zeros", {0, 0}},
       {"inner", {{"nothing", 0}}},
       {"stack", json::array({{{"function", "f"}, {"file", ""}, {"line", 0}, {"module", "m"}, {"offset", 5}}})},
+      {"waits", json::array({{{"holder", 0}}, {{"holder", nullptr}}})},
       {"kept", 1}};
   names.compact(report);
-  EXPECT_EQ(report, (json{{"zeros", {0, 0}}, {"stack", 1}, {"kept", 1}}));
+  EXPECT_EQ(report, (json{{"zeros", {0, 0}}, {"stack", 1}, {"waits", {{{"holder", 0}}, json::object()}}, {"kept", 1}}));
 }
 
 }  // namespace

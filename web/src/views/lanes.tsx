@@ -85,10 +85,9 @@ function outlines(times: Float64Array[], span: Span): string[] {
 }
 
 function part_text(part: Lane_part, view: View): string {
-  const holder = part.holder ?? 0;
   const place = part.stack ? ` at ${view.names.location_text(view.names.location[view.names.node_of(part.stack)])}` : '';
   const call = part.call ? ` in ${shown(part.call)}` : '';
-  return part.state === 'lock' ? `lock${place}${holder >= 0 ? `, held by ${view.threads[holder] ?? 'another thread'}` : ''}` : `${part.state}${call}${place}`;
+  return part.state === 'lock' ? `lock${place}${part.holder !== undefined ? `, held by ${view.threads[part.holder] ?? 'another thread'}` : ''}` : `${part.state}${call}${place}`;
 }
 
 function Lane_details({lane, span, view}: {lane: Lane; span: Span | null; view: View}): JSX.Element {
@@ -103,7 +102,7 @@ function Lane_details({lane, span, view}: {lane: Lane; span: Span | null; view: 
             <strong>{format_duration(ns)}</strong> {format_number((100 * ns) / Math.max(1, whole))} %: {explained[part.state as State_name] ?? part.state}
             {part.call && <> in <code>{shown(part.call)}</code></>}
             {part.stack ? <> at <Code_location names={view.names} node={view.names.node_of(part.stack)} /></> : ''}
-            {part.state === 'lock' && ((part.holder ?? 0) >= 0 ? <>, held by <bdi>{view.threads[part.holder ?? 0] ?? 'another thread'}</bdi></> : ', by a holder that is not known')}
+            {part.state === 'lock' && (part.holder !== undefined ? <>, held by <bdi>{view.threads[part.holder] ?? 'another thread'}</bdi></> : ', by a holder that is not known')}
           </summary>
           {part.stack ? <Stack names={view.names} node={part.stack} /> : <p>{part.state === 'running' ? 'Where it ran: flame graph, CPU: time.' : 'At no place, or at several.'}</p>}
         </details>
