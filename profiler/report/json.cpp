@@ -32,7 +32,7 @@ json prediction_json(const analyse::analysis& analysis, const analyse::site_view
   json remedies = json::array();
   for (const analyse::offer& offer : view.offers) {
     remedies.push_back({{"name", analyse::name(offer.predicted.remedy)},
-                        {"ns", json_of(offer.predicted.ns)},
+                        {"remaining_ns", json_of(offer.predicted.ns)},
                         {"saved_ns", json_of(offer.predicted.saved_ns)},
                         {"at_least", offer.predicted.saves_more},
                         {"saved_share", json_of(analysis.share(offer.predicted.saved_ns))},

@@ -139,7 +139,7 @@ class Report(ReportTest):
         report = self.json()
         site = max(report["sites"], key=lambda site: site["reallocs"])
         for remedy in site["predicted"]["remedies"]:
-            for field in "ns", "saved_ns", "saved_share":
+            for field in "remaining_ns", "saved_ns", "saved_share":
                 low, high = remedy[field]
                 self.assertLessEqual(low, high, (remedy["name"], field))
         self.assertEqual(site["predicted"]["remedies"][0]["name"], "reserve")
@@ -362,7 +362,7 @@ class Replay(ReportTest):
             self.assertIn("what a call costs the code around it is not known", site["predicted"]["reasons"], "replayed")
             ranges = [site["predicted"]["now_ns"], site["predicted"]["share"]]
             for remedy in site["predicted"]["remedies"]:
-                ranges += [remedy["ns"], remedy["saved_ns"], remedy["saved_share"]]
+                ranges += [remedy["remaining_ns"], remedy["saved_ns"], remedy["saved_share"]]
                 self.assertLessEqual(remedy["saved_share"][1], 1)
             for low, high in ranges:
                 self.assertLessEqual(low, high)
