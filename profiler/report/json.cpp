@@ -79,7 +79,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"short_lived", site.short_lived},
           {"accumulated", analyse::is_accumulated(site)},
           {"reallocs", site.sums[counter::reallocs]},
-          {"moved", site.sums[counter::moved]},
+          {"moved_reallocs", site.sums[counter::moved]},
           {"copied_bytes", site.sums[counter::copied]},
           {"from_start_up", site.sums[counter::early_blocks]},
           {"size_histogram", histogram(counter::size_buckets, counter::size_bucket_count)},

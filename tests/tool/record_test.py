@@ -113,6 +113,7 @@ class Record(FolderTest):
                          ("kept", ROUNDS, ROUNDS))
         grown = self.site(report, "grow")
         self.assertEqual((grown["allocations"], grown["reallocs"]), (9 * ROUNDS, 8 * ROUNDS))
+        self.assertLessEqual(grown["moved_reallocs"], grown["reallocs"])
         self.assertIn("4,096 bytes at once", grown["remedy"])
         callers = {function: sum(site["allocations"] for site in report["sites"] if len(site["stack"]) > 1 and
                                  f"::{function}(" in f"::{site['stack'][1]['function']}(")

@@ -31,7 +31,7 @@ export interface Site {
   bytes_per_second?: number;  // in the last third of the run
   short_lived?: number;
   reallocs?: number;
-  moved?: number;
+  moved_reallocs?: number;
   copied_bytes?: number;
   size_histogram: number[];
   lifetime_histogram: number[];

@@ -89,7 +89,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
         <dt>Freed</dt>
         <dd>{frees === 0 ? 'none' : `${grouped(site.freed_by_same_thread)} by the thread that allocated, ${grouped(site.remote_frees)} by others`}</dd>
         {!!site.end_blocks && <><dt>In use at the end</dt><dd>{grouped(site.end_blocks)}</dd></>}
-        {!!site.reallocs && <><dt>Grown by realloc</dt><dd>{plural(site.reallocs, 'time')}, {grouped(site.moved)} moved, {format_bytes(site.copied_bytes)} copied</dd></>}
+        {!!site.reallocs && <><dt>Grown by realloc</dt><dd>{plural(site.reallocs, 'time')}, {grouped(site.moved_reallocs)} moved, {format_bytes(site.copied_bytes)} copied</dd></>}
         {(site.by_thread?.length ?? 0) > 0 && <><dt>Threads</dt><dd>{site.by_thread!.slice(0, 8).map(([thread, blocks]) => `${threads[thread]}: ${format_count(blocks)}`).join('; ')}</dd></>}
         {site.thread_pairs?.slice(0, 5).map((pair) => (
           <><dt>Handed over</dt><dd>{threads[pair.allocates ?? 0]} → {threads[pair.frees ?? 0]}: {format_count(pair.blocks)}</dd></>
