@@ -63,7 +63,9 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
     callers.back()["allocations"] = caller.blocks;
   }
   for (const analyse::handover& pair : site.handovers) {
-    pairs.push_back({{"allocates", pair.allocates}, {"frees", pair.frees}, {"blocks", pair.blocks}});
+    pairs.push_back({{"allocating_thread", pair.allocating_thread},
+                     {"freeing_thread", pair.freeing_thread},
+                     {"blocks", pair.blocks}});
   }
   return {{"category", analyse::name(site.category)},
           {"allocations", site.sums[counter::blocks]},

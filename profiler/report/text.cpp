@@ -90,8 +90,9 @@ std::string thread_text(const analyse::analysis& analysis, const analyse::site& 
     text += fmt::format("; {} in use at the end", group_digits(rounded_within(site.live, site.error, heap.live)));
   if (!site.handovers.empty()) {
     const analyse::handover& most_frequent = site.handovers.front();
-    text += fmt::format("; mostly: thread {} freed what thread {} allocated", recording.threads[most_frequent.frees].id,
-                        recording.threads[most_frequent.allocates].id);
+    text += fmt::format("; mostly: thread {} freed what thread {} allocated",
+                        recording.threads[most_frequent.freeing_thread].id,
+                        recording.threads[most_frequent.allocating_thread].id);
   }
   return text;
 }

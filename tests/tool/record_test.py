@@ -103,7 +103,8 @@ class Record(FolderTest):
         self.assertEqual((produced["category"], produced["allocations"], produced["remote_frees"]),
                          ("cross-thread", ROUNDS, ROUNDS))
         self.assertEqual([pair["blocks"] for pair in produced["thread_pairs"]], [ROUNDS])
-        self.assertNotEqual(produced["thread_pairs"][0]["allocates"], produced["thread_pairs"][0]["frees"])
+        (pair,) = produced["thread_pairs"]
+        self.assertNotEqual(pair["allocating_thread"], pair["freeing_thread"])
         self.assertIn("shared_pool", produced["remedy"])
 
         table = self.site(report, "build_table")

@@ -59,7 +59,7 @@ export function add_site(data, frames, {category = 'same-thread', cost = 1e6, bl
   data.sites.push({
     category, allocations: blocks, bytes: blocks * 100, threads: 1, freed_by_same_thread: blocks - handed,
     remote_frees: handed, size_histogram: bucket(3, 16), lifetime_histogram: bucket(1, 12), time_histogram: bucket(1, 12),
-    by_thread: [[1, blocks]], thread_pairs: handed ? [{allocates: 1, frees: 2, blocks: handed}] : [],
+    by_thread: [[1, blocks]], thread_pairs: handed ? [{allocating_thread: 1, freeing_thread: 2, blocks: handed}] : [],
     stack: stack(data, frames), source_line: 'auto made = new thing;', type: 'thing',
     predicted: {
       now_ns: [cost * 0.8, cost * 1.2], share: [0.01, 0.02],
@@ -154,7 +154,7 @@ export function course_of(data, count) {
   const sites = (data.sites ?? []).flatMap((site, index) => [
     {key: {site: index, node: site.stack, owner: 1, actor: 1}, intervals: half(index % 2), values: {blocks: site.allocations, bytes: site.bytes, frees: site.category === 'kept' ? 0 : site.freed_by_same_thread,
                                                                                                             freed_bytes: site.category === 'kept' ? 0 : 100 * site.freed_by_same_thread}},
-    ...(site.thread_pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, intervals: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks, freed_bytes: 100 * pair.blocks}})),
+    ...(site.thread_pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocating_thread, actor: pair.freeing_thread}, intervals: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks, freed_bytes: 100 * pair.blocks}})),
   ]);
   const locks = (data.locks ?? []).flatMap((lock, index) => (lock.weights ?? []).map(([node, taken, waited_ns, thread], which) => (
     {key: {lock: index, site: 0, node, thread}, intervals: half(which), values: {taken, waited_count: taken / 10, waited_ns, holds: taken, held_ns: taken, refused: 0}})));

@@ -217,9 +217,9 @@ export class Course {
         site.freed_by_same_thread! += frees[cell];
       } else {
         site.remote_frees! += frees[cell];
-        const pair = site.thread_pairs!.find((pair) => pair.allocates === owner && pair.frees === actor);
+        const pair = site.thread_pairs!.find((pair) => pair.allocating_thread === owner && pair.freeing_thread === actor);
         if (pair) pair.blocks! += frees[cell];
-        else site.thread_pairs!.push({allocates: owner, frees: actor, blocks: frees[cell]});
+        else site.thread_pairs!.push({allocating_thread: owner, freeing_thread: actor, blocks: frees[cell]});
       }
       const key = `${owner} ${actor}`;
       const crossing = crossings.get(key);

@@ -36,7 +36,7 @@ export interface Site {
   size_histogram: number[];
   lifetime_histogram: number[];
   time_histogram: number[];
-  thread_pairs?: {allocates?: number; frees?: number; blocks?: number}[];
+  thread_pairs?: {allocating_thread?: number; freeing_thread?: number; blocks?: number}[];
   by_thread?: [number, number][];
   weights?: Site_weight[];
   stack?: number;

@@ -200,7 +200,8 @@ void add_site(site& sum, const site& addend) {
   sum.threads = static_cast<std::uint32_t>(sum.allocating_threads.size());
   for (const handover& handed : addend.handovers) {
     const auto match = std::find_if(sum.handovers.begin(), sum.handovers.end(), [&](const handover& known_handover) {
-      return known_handover.allocates == handed.allocates && known_handover.frees == handed.frees;
+      return known_handover.allocating_thread == handed.allocating_thread &&
+             known_handover.freeing_thread == handed.freeing_thread;
     });
     if (match == sum.handovers.end()) {
       sum.handovers.push_back(handed);

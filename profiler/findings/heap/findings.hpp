@@ -19,7 +19,7 @@ constexpr std::size_t category_count = 4;
 const char* name(heap_category category);
 
 struct handover {
-  std::uint32_t allocates, frees;  // the two threads
+  std::uint32_t allocating_thread, freeing_thread;
   std::uint64_t blocks;
 };
 

@@ -60,8 +60,8 @@ TEST(findings, sums_are_those_of_all_sites) {
 TEST(findings, pairs_of_threads_are_named) {
   const heap_findings findings = find(recording_of({{.blocks = 10, .own_frees = 3, .other_frees = 7}}));
   ASSERT_EQ(findings.sites[0].handovers.size(), 1U);
-  EXPECT_EQ(findings.sites[0].handovers[0].allocates, 0U);
-  EXPECT_EQ(findings.sites[0].handovers[0].frees, 1U);
+  EXPECT_EQ(findings.sites[0].handovers[0].allocating_thread, 0U);
+  EXPECT_EQ(findings.sites[0].handovers[0].freeing_thread, 1U);
   EXPECT_EQ(findings.sites[0].handovers[0].blocks, 7U);
   EXPECT_EQ(findings.sites[0].short_lived, 3U);
 }

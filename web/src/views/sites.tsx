@@ -92,7 +92,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
         {!!site.reallocs && <><dt>Grown by realloc</dt><dd>{plural(site.reallocs, 'time')}, {grouped(site.moved_reallocs)} moved, {format_bytes(site.copied_bytes)} copied</dd></>}
         {(site.by_thread?.length ?? 0) > 0 && <><dt>Threads</dt><dd>{site.by_thread!.slice(0, 8).map(([thread, blocks]) => `${threads[thread]}: ${format_count(blocks)}`).join('; ')}</dd></>}
         {site.thread_pairs?.slice(0, 5).map((pair) => (
-          <><dt>Handed over</dt><dd>{threads[pair.allocates ?? 0]} → {threads[pair.frees ?? 0]}: {format_count(pair.blocks)}</dd></>
+          <><dt>Handed over</dt><dd>{threads[pair.allocating_thread ?? 0]} → {threads[pair.freeing_thread ?? 0]}: {format_count(pair.blocks)}</dd></>
         ))}
       </dl>
       <h3>Call stack</h3>

@@ -26,7 +26,7 @@ export function Threads({view}: {view: View}): JSX.Element {
   const crossing = useMemo(() => {
     const [owner, actor] = chosen.split('\n');
     return (data.sites ?? [])
-      .map((site, index) => ({site, index, blocks: (site.thread_pairs ?? []).filter((pair) => group_of[pair.allocates ?? 0] === owner && group_of[pair.frees ?? 0] === actor).reduce((sum, pair) => sum + (pair.blocks ?? 0), 0)}))
+      .map((site, index) => ({site, index, blocks: (site.thread_pairs ?? []).filter((pair) => group_of[pair.allocating_thread ?? 0] === owner && group_of[pair.freeing_thread ?? 0] === actor).reduce((sum, pair) => sum + (pair.blocks ?? 0), 0)}))
       .filter((site) => site.blocks > 0).sort((a, b) => b.blocks - a.blocks).slice(0, 10);
   }, [data, chosen, group_of]);
   if (groups.length === 0) return <section><p class="none">No block was freed in this recording.</p></section>;
