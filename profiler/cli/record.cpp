@@ -354,7 +354,7 @@ const process_recording& keep_one(children& child_processes, process_recording& 
   const std::uint64_t interval = request.records_all || request.searches_heap() ? 0 : request.interval;
   // A launcher's children are recorded as with --follow, and in the end one recording is kept.
   const bool starts_launcher = !request.follows_children && request.every.empty() && is_launcher(program);
-  if (!request.every.empty() && is_launcher(program) && !becomes_its_program(program))
+  if (!request.every.empty() && is_launcher(program) && !execs_its_program(program))
     fail(exit_code::usage,
          "--every divides the recording of one process, and {} starts its program as another one; start that program "
          "itself, or record it by --pid",

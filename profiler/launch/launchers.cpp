@@ -16,9 +16,9 @@ constexpr std::array<std::string_view, 34> names = {
     "unshare", "nsenter",   "chroot",    "time",    "timeout", "flock",     "prlimit", "choom",   "script",
     "tini",    "dumb-init", "catatonit", "runuser", "su",      "eatmydata", "linux64"};
 
-constexpr std::array<std::string_view, 13> replaced = {"env",     "nice",    "ionice", "nohup",   "setpriv",
-                                                       "stdbuf",  "taskset", "chrt",   "numactl", "chroot",
-                                                       "prlimit", "choom",   "linux64"};
+constexpr std::array<std::string_view, 13> exec_launchers = {"env",     "nice",    "ionice", "nohup",   "setpriv",
+                                                             "stdbuf",  "taskset", "chrt",   "numactl", "chroot",
+                                                             "prlimit", "choom",   "linux64"};
 
 template <std::size_t Count>
 bool is_one_of(const std::string& path, const std::array<std::string_view, Count>& list) {
@@ -38,6 +38,6 @@ bool is_launcher(const std::string& path) {
   }
 }
 
-bool becomes_its_program(const std::string& path) { return is_one_of(path, replaced); }
+bool execs_its_program(const std::string& path) { return is_one_of(path, exec_launchers); }
 
 }  // namespace tarn::command

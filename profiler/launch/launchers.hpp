@@ -10,6 +10,6 @@ namespace tarn::command {
 bool is_launcher(const std::string& path);
 
 // Returns whether a launcher only replaces itself by its program, in the same process, as env does.
-bool becomes_its_program(const std::string& path);
+bool execs_its_program(const std::string& path);
 
 }  // namespace tarn::command
