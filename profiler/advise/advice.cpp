@@ -236,22 +236,22 @@ advice advise_hoist(const allocation_info& allocation) {
             "no recording shows whether the copy is changed; the original must outlive the view"};
   }
   // Without the stacks of frees it is not known whether the function returns the block.
-  const char* const risk =
+  const char* const note =
       allocation.escape == escape_verdict::unknown ? "only if the function does not return or keep it" : "";
   if (allocation.is_concatenated) {
     return {"append the parts to one string that is kept between uses, instead of adding strings",
-            "kept.clear();  kept.reserve(length);  kept.append(first).append(second);", risk};
+            "kept.clear();  kept.reserve(length);  kept.append(first).append(second);", note};
   }
   if (is_container(allocation.kind)) {
     return {"move it out of the loop (hoist): clear() keeps its memory",
-            allocation.type.empty() ? "" : allocation.type + " kept;  /* in the loop: */ kept.clear();", risk};
+            allocation.type.empty() ? "" : allocation.type + " kept;  /* in the loop: */ kept.clear();", note};
   }
   return {"move it out of the loop (hoist), or make it a local variable",
-          allocation.type.empty() ? "" : allocation.type + " reused;", risk};
+          allocation.type.empty() ? "" : allocation.type + " reused;", note};
 }
 
 advice advise_pooled(const allocation_info& allocation, bool is_shared) {
-  const std::string risk = is_shared ? "blocks that another thread frees are still sent back to their owner" : "";
+  const std::string note = is_shared ? "blocks that another thread frees are still sent back to their owner" : "";
   switch (allocation.kind) {
     case allocated_kind::text:
       return {"take its memory from the thread's own heap",
@@ -264,26 +264,26 @@ advice advise_pooled(const allocation_info& allocation, bool is_shared) {
               allocation.type.empty() ? "tarn::allocator<T>"
                                       : allocation.type.substr(0, allocation.type.size() - 1) + ", tarn::allocator<" +
                                             allocation.element + ">>",
-              risk};
+              note};
     case allocated_kind::tree:
     case allocated_kind::table:
       return {
           "take its nodes from the thread's own heap",
           "tarn::allocator<" + (allocation.element.empty() ? "value_type" : allocation.element) + "> as its allocator",
-          risk};
+          note};
     case allocated_kind::shared_object:
       return {
           "make it on the thread's own heap",
           "std::allocate_shared<" + or_T(allocation.type) + ">(tarn::allocator<" + or_T(allocation.type) + ">(), ...)",
-          risk};
-    case allocated_kind::c_block: return {"take it from the thread's own heap", "tarn_malloc, tarn_free", risk};
+          note};
+    case allocated_kind::c_block: return {"take it from the thread's own heap", "tarn_malloc, tarn_free", note};
     case allocated_kind::unknown:
       if (allocation.type.empty())
-        return {"take it from the thread's own heap", "tarn_malloc, tarn_free; for a C++ type: tarn::pooled<T>", risk};
+        return {"take it from the thread's own heap", "tarn_malloc, tarn_free; for a C++ type: tarn::pooled<T>", note};
       [[fallthrough]];
     default:
       return {"allocate this type from the thread's own heap",
-              "struct " + or_T(allocation.type) + " : tarn::pooled<" + or_T(allocation.type) + "> { ... };", risk};
+              "struct " + or_T(allocation.type) + " : tarn::pooled<" + or_T(allocation.type) + "> { ... };", note};
   }
 }
 

@@ -59,7 +59,7 @@ bool is_taken_over(const allocation_info& allocation);
 struct advice {
   std::string text;  // the change to make
   std::string code;  // the line to write, or the command to run; may be empty
-  std::string risk;  // a possible harm; may be empty
+  std::string note;  // a condition on the code, or a cost elsewhere; may be empty
 };
 // Returns false if the remedy keeps a block in a function that the block outlives, or a text that another container
 // takes, or if it is a pool of objects for the buffers of a container.

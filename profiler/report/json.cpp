@@ -39,7 +39,7 @@ json prediction_json(const analyse::analysis& analysis, const analyse::site_view
                         {"calls_saved", offer.predicted.calls_saved},
                         {"advice", offer.suggestion.text},
                         {"code", offer.suggestion.code},
-                        {"note", offer.suggestion.risk}});
+                        {"note", offer.suggestion.note}});
   }
   return {{"now_ns", json_of(view.predicted.now_ns)},
           {"share", json_of(analysis.share(view.predicted.now_ns))},

@@ -103,8 +103,8 @@ void print_offer(const analyse::analysis& analysis, const analyse::offer& offer,
   fmt::print("   → {}\n     {}\n", style.good(gain), wrap_text(offer.suggestion.text, 5));
   // Code is to be copied, so it stays whole on one line.
   if (!offer.suggestion.code.empty()) fmt::print("     {}\n", style.bold(offer.suggestion.code));
-  if (!offer.suggestion.risk.empty())
-    fmt::print("     {}\n", style.faint(wrap_text("note: " + offer.suggestion.risk, 5)));
+  if (!offer.suggestion.note.empty())
+    fmt::print("     {}\n", style.faint(wrap_text("note: " + offer.suggestion.note, 5)));
 }
 
 // Says why the range of a saving is wide, if its ends differ by that factor or more.

@@ -130,10 +130,10 @@ TEST(advice, growth_is_told_in_the_digits_that_are_known) {
 
 TEST(advice, a_block_that_outlives_its_function_is_not_kept_there) {
   allocation_info allocation = allocation_at(stack({"std::vector<int, x>::_M_default_append(unsigned long)", "f()"}));
-  const auto risk = [&] { return advise(remedy_kind::hoist, allocation, site(), {}).risk; };
-  EXPECT_EQ(risk(), "only if the function does not return or keep it");
+  const auto note = [&] { return advise(remedy_kind::hoist, allocation, site(), {}).note; };
+  EXPECT_EQ(note(), "only if the function does not return or keep it");
   allocation.escape = escape_verdict::confined;
-  EXPECT_EQ(risk(), "");
+  EXPECT_EQ(note(), "");
   EXPECT_TRUE(is_applicable(remedy_kind::hoist, allocation));
   allocation.escape = escape_verdict::escapes;
   EXPECT_FALSE(is_applicable(remedy_kind::hoist, allocation));
@@ -224,7 +224,7 @@ TEST(advice, texts_that_are_added_are_appended_to_one) {
     const advice suggestion = advise(remedy_kind::hoist, allocation, site(), {});
     EXPECT_TRUE(suggestion.text.starts_with("append the parts to one string")) << suggestion.text;
     EXPECT_EQ(suggestion.code, "kept.clear();  kept.reserve(length);  kept.append(first).append(second);");
-    EXPECT_EQ(suggestion.risk, "only if the function does not return or keep it");
+    EXPECT_EQ(suggestion.note, "only if the function does not return or keep it");
   }
   const allocation_info grown = allocation_at(stack({grows, "total(std::string const&)"}));
   EXPECT_TRUE(advise(remedy_kind::hoist, grown, site(), {}).text.starts_with("move it out of the loop"))
@@ -251,7 +251,7 @@ TEST(advice, a_view_is_advised_for_a_copy_that_is_not_changed) {
   allocation.was_copied = true;
   const advice view = advise(remedy_kind::hoist, allocation, site(), {});
   EXPECT_TRUE(view.text.starts_with("if the copy is not changed, ")) << view.text;
-  EXPECT_EQ(view.risk, "no recording shows whether the copy is changed; the original must outlive the view");
+  EXPECT_EQ(view.note, "no recording shows whether the copy is changed; the original must outlive the view");
 }
 
 TEST(advice, a_string_is_copied_whatever_allocates_for_it) {
