@@ -6,7 +6,7 @@
 
 #include "profiler/export/formats.hpp"
 #include "profiler/export/frames.hpp"
-#include "profiler/export/text.hpp"
+#include "profiler/export/utf8.hpp"
 
 namespace tarn::exports {
 namespace {

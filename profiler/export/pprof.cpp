@@ -4,7 +4,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "profiler/export/formats.hpp"
-#include "profiler/export/text.hpp"
+#include "profiler/export/utf8.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::exports {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "profiler/export/text.hpp"
+#include "profiler/export/utf8.hpp"
 #include "profiler/report/values.hpp"
 
 namespace tarn::command {

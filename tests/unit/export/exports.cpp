@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "profiler/export/formats.hpp"
-#include "profiler/export/text.hpp"
+#include "profiler/export/utf8.hpp"
 #include "unit/analyse/recordings.hpp"
 
 namespace tarn::exports {

@@ -1,4 +1,4 @@
-#include "profiler/export/text.hpp"
+#include "profiler/export/utf8.hpp"
 
 namespace tarn::exports {
 namespace {
