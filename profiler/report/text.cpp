@@ -317,7 +317,7 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
         stack.empty() || !names_site ? "" : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32),
         processor);
   }
-  return fmt::format("Taking the {} at {}{} {}.", verdict.source == heap ? "first remedy" : "remedy",
+  return fmt::format("The {} at {}{} {}.", verdict.source == heap ? "first remedy" : "remedy",
                      verdict.remedies > 1 ? "each of " : "", count_text(verdict.remedies, "site"),
                      gain_text(analysis, verdict.saved_ns,
                                !verdict.is_at_least     ? ""

@@ -192,7 +192,7 @@ class Report(ReportTest):
             return re.search(r"^Worth doing: (?:.|\n   )*", text, re.M)[0]
 
         total_line = verdict_in(self.report(*mostly_heap))
-        self.assertRegex(total_line, r"^Worth doing: heap\. Taking the first remedy at each of \d+ sites ")
+        self.assertRegex(total_line, r"^Worth doing: heap\. The first remedy at each of \d+ sites ")
         for choice in (["--top", "1"], ["--category", "kept"]):
             self.assertEqual(verdict_in(self.report(*mostly_heap, *choice)), total_line)
         report = self.json(*mostly_heap)

@@ -87,7 +87,7 @@ export function example() {
   data.memory = {peak_bytes: 300 * mebibyte, peak_blocks: 240, peak_ns: 4e8, end_bytes: 108 * mebibyte, end_blocks: 40, resident_bytes: 400 * mebibyte};
   data.tick_ns = 0.5;
   data.verdicts = [
-    {source: 'heap', verdict: 'worth doing', remedies: 12, text: 'Taking the first remedy at each of 12 sites saves about 25 % of CPU (17–33 %).'},
+    {source: 'heap', verdict: 'worth doing', remedies: 12, text: 'The first remedy at each of 12 sites saves about 25 % of CPU (17–33 %).'},
     {source: 'locks', verdict: 'little to gain', remedies: 1, text: '2 threads together waited 12 ms for locks in a run of 1.0 s.'},
   ];
   data.crossings = [[1, 1, 100000], [1, 2, 3000], [2, 2, 50000]];
