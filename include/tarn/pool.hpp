@@ -5,6 +5,7 @@
 #include <mutex>
 #include <type_traits>
 
+#include <tarn/detail/synchronous.hpp>
 #include <tarn/fixed_pool.hpp>
 
 namespace tarn {
@@ -70,6 +71,7 @@ class pool : public typed_pool<pool<T, Mutex>, T> {
   /// Reports double frees and blocks of other pools as faults.
   template <class Visit>
   void for_each_live(Visit visit) {
+    detail::runs_before_it_returns<Visit&, T&>();
     blocks_.for_each_live([&visit](void* block) { visit(*static_cast<T*>(block)); });
   }
   /// Runs the destructors of all live objects, in the way of for_each_live, and then calls clear(). A type without a
