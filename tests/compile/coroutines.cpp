@@ -183,6 +183,9 @@ void build() {
 void run(tarn::io::batch& files) {
   files.run([](const tarn::io::batch_content&) {});
 }
+//- good
+void look(tarn::io::batch_content&) {}
+void run_a_function(tarn::io::batch& files) { files.run(look); }
 //- bad: is a coroutine
 void run(tarn::io::batch& files) {
   files.run([](const tarn::io::batch_content&) -> task { co_return; });

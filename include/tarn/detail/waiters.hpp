@@ -25,11 +25,11 @@ class waiters {
     std::unique_lock<Mutex> lock(mutex, std::adopt_lock);
     const still_held keep{lock};
     while (!holds(value)) {
-      waiter new_waiter{
-          const_cast<std::remove_const_t<Predicate>*>(&holds), [](void* condition, const T& current) noexcept {
-            return call_or([&] { return static_cast<bool>((*static_cast<Predicate*>(condition))(current)); },
-                           [] { return true; });  // the waiting thread calls it again, and it throws there
-          }};
+      const auto check = [&holds](const T& current) { return static_cast<bool>(holds(current)); };
+      waiter new_waiter{&check, [](const void* condition, const T& current) noexcept {
+                          return call_or([&] { return (*static_cast<decltype(&check)>(condition))(current); },
+                                         [] { return true; });  // the waiting thread calls it again; it throws there
+                        }};
       new_waiter.next = first_;
       first_ = &new_waiter;
       const listed until_woken{*this, new_waiter};
@@ -52,8 +52,8 @@ class waiters {
 
  private:
   struct waiter {
-    void* condition;
-    bool (*holds)(void*, const T&) noexcept;
+    const void* condition;
+    bool (*holds)(const void*, const T&) noexcept;
     bool is_woken = false;
     waiter* next = nullptr;
     std::conditional_t<std::is_same_v<Mutex, std::mutex>, std::condition_variable, std::condition_variable_any>

@@ -213,9 +213,9 @@ class batch {
     tarn::detail::runs_before_it_returns<Visit&, batch_write&>();
     tarn::detail::runs_before_it_returns<Visit&, batch_file&>();
     tarn::detail::runs_before_it_returns<Visit&, batch_status&>();
-    using type = std::remove_reference_t<Visit>;
-    run([](batch_result& result, void* function) { show(result, *static_cast<type*>(function)); },
-        const_cast<std::remove_const_t<type>*>(std::addressof(visit)), std::is_invocable_v<type&, batch_content&>);
+    auto* address = std::addressof(visit);  // of an object or of a function, which no void* can hold
+    run([](batch_result& result, void* context) { show(result, **static_cast<decltype(address)*>(context)); }, &address,
+        std::is_invocable_v<Visit&, batch_content&>);
   }
 
   /// Returns the results of read_file() and read(), in the order in which the operations were added.
