@@ -3,6 +3,7 @@
 // the child.
 #pragma once
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,23 @@ inline ending fault(std::string line, std::string_view next_step = {}) {
   line += "\n";
   if (!next_step.empty()) line.append("tarn: ").append(next_step).append("\n");
   return {.signal = SIGABRT, .status = 0, .error = std::move(line)};
+}
+
+/// Replaces the numbers of threads, which a test cannot know, by N.
+inline ending without_thread_numbers(ending reported) {
+  constexpr std::string_view before = "thread ";
+  for (std::size_t position = 0; (position = reported.error.find(before, position)) != std::string::npos;) {
+    position += before.size();
+    const std::size_t end = reported.error.find_first_not_of("0123456789", position);
+    if (end != position) reported.error.replace(position, end - position, "N");
+  }
+  return reported;
+}
+/// Returns how such a message names a thread with the name of the calling one.
+inline std::string named_thread() {
+  char name[16] = "";
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  return "thread N \"" + std::string(name) + "\"";
 }
 
 /// Returns an address as fault messages write it.

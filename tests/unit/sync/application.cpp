@@ -140,8 +140,8 @@ TEST(application, runs_once) {
               const int first = app.run();
               try {
                 return app.run() + 100;
-              } catch (const std::logic_error&) {
-                return first;
+              } catch (const std::logic_error& thrown) {
+                return thrown.what() == std::string("tarn::application: run() can be called only once") ? first : 101;
               }
             }),
             quiet(0));
