@@ -17,13 +17,15 @@
 namespace tarn::io {
 
 void batch_result::check() const {
-  if (!is_done_) throw std::logic_error(path_ + ": a result of a batch before its run");
+  if (!is_done_) throw std::logic_error(path_ + ": a result of a batch is read before its run: call run() first");
   if (number_ != 0) throw *error();
 }
 
 std::string_view batch_content::get() const {
   check();
-  if (view_.data() == nullptr) throw std::logic_error(path() + ": its text was taken, or shown, and is gone");
+  if (view_.data() == nullptr) {
+    throw std::logic_error(path() + ": its text was taken, or shown, and is gone: keep what take() returned");
+  }
   return view_;
 }
 

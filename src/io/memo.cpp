@@ -111,8 +111,10 @@ constinit memo_waits all_waits;
 void memo_load::wait() {
   memo_waits::wait own_wait{std::this_thread::get_id(), this, nullptr};
   if (!all_waits.begin(own_wait)) {
-    throw std::logic_error(is_asked_by_caller() ? "a memo's loader asks for its own key"
-                                                : "loaders of memos wait for each other's answers");
+    throw std::logic_error(
+        is_asked_by_caller()
+            ? "tarn::io::memo: a loader asks for its own key: let it load the answer without the memo"
+            : "tarn::io::memo: loaders wait for each other's answers: let one of them load without the memo");
   }
   has_finished_.wait(0, std::memory_order_acquire);
   platform::note_acquire(&has_finished_);
