@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compiles the installed headers with the flags of pkg-config and nothing else: headers_test.py BUILD C++-COMPILER...
 
-Each header is compiled alone by the last compiler, beside the standard library's headers, which are precompiled:
-tests/house finds a missing one of those. What else a program may ask of its compiler is tried on all headers together,
-which takes one process each.
+Each header is compiled alone, by the first compiler with checks and for C++23 without exceptions, and by the last one
+as in a release, beside the standard library's headers, which are precompiled: tests/house finds a missing one of those.
+What else a program may ask of its compiler is tried on all headers together, which takes one process each.
 """
 
 import concurrent.futures
@@ -74,9 +74,13 @@ class Headers(unittest.TestCase):
                  for line in path.read_text(encoding="utf-8").splitlines()
                  if line.startswith("#include <") and "tarn/" not in line and "sanitizer/" not in line}
         standard.write_text("\n".join(sorted(names)), encoding="utf-8")
-        subprocess.run([COMPILERS[-1], "-x", "c++-header", "-std=c++20", standard, "-o", f"{standard}.gch"], check=True)
-        self.find_errors([(COMPILERS[-1], f"#include <{header}>\n", *self.flags, "-include", str(standard))
-                          for header in [*self.headers, *self.optional_headers]])
+        checks = ["-UTARN_CHECKS", "-DTARN_CHECKS=1", "-std=c++2b", "-fno-exceptions", "-fno-rtti"]
+        for compiler, mode, headers in [(COMPILERS[0], checks, self.headers),
+                                        (COMPILERS[-1], [], [*self.headers, *self.optional_headers])]:
+            language = ["-std=c++20", *(flag for flag in mode if not flag.startswith(("-U", "-D")))]
+            subprocess.run([compiler, "-x", "c++-header", *language, standard, "-o", f"{standard}.gch"], check=True)
+            self.find_errors([(compiler, f"#include <{header}>\n", *self.flags, *mode, "-include", str(standard))
+                              for header in headers])
 
     def test_what_a_program_may_ask_of_its_compiler(self):
         modes = ([], ["-std=c++2b", "-UTARN_CHECKS", "-DTARN_CHECKS=1"], ["-fno-exceptions", "-fno-rtti"],

@@ -18,7 +18,8 @@ import unittest
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
 ASIO_EXAMPLE = CONSUMER.parents[2] / "examples/asio.cpp"
 GREETER = CONSUMER.parents[2] / "examples/greeter"
-TAG = "tarn_headers_with_TARN_CHECKS_{}_TARN_SMALL_0_TARN_ADDRESS_SANITIZER_0_need_a_matching_libtarn"
+TAG = "tarn_headers_with_TARN_CHECKS_{TARN_CHECKS}_TARN_SMALL_{TARN_SMALL}_TARN_ADDRESS_SANITIZER_" \
+      "{TARN_ADDRESS_SANITIZER}_need_a_matching_libtarn"
 BUILD = None
 
 
@@ -186,12 +187,14 @@ class Install(unittest.TestCase):
         self.assertIn("picked=release\n", output)
 
     def test_headers_and_library_of_different_flavours_are_not_linked(self):
-        other = 0 if "checks" in self.flavour else 1
+        switches = {"TARN_CHECKS": int("checks" in self.flavour), "TARN_SMALL": 0, "TARN_ADDRESS_SANITIZER": 0}
         flags = shlex.split(self.pkg_config("--cflags", "--libs"))
         for extra in [[], ["-O2", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]]:
             command = ["c++", "-std=c++20", CONSUMER / "heap.cpp", "-o", self.folder / "mismatch", *flags, *extra]
             run(*command)
-            self.assertIn(TAG.format(other), run(*command, "-UTARN_CHECKS", f"-DTARN_CHECKS={other}", expect=1))
+            for switch, value in switches.items():
+                output = run(*command, f"-U{switch}", f"-D{switch}={1 - value}", expect=1)
+                self.assertIn(TAG.format(**{**switches, switch: 1 - value}), output)
 
     def test_find_package_in_lower_case_with_a_version(self):
         version = self.pkg_config("--modversion").strip()
