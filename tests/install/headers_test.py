@@ -77,7 +77,8 @@ class Headers(unittest.TestCase):
         checks = ["-UTARN_CHECKS", "-DTARN_CHECKS=1", "-std=c++2b", "-fno-exceptions", "-fno-rtti"]
         for compiler, mode, headers in [(COMPILERS[0], checks, self.headers),
                                         (COMPILERS[-1], [], [*self.headers, *self.optional_headers])]:
-            language = ["-std=c++20", *(flag for flag in mode if not flag.startswith(("-U", "-D")))]
+            # GCC has other macros with -Wpedantic, and would not use what was precompiled without it.
+            language = ["-std=c++20", "-Wpedantic", *(flag for flag in mode if not flag.startswith(("-U", "-D")))]
             subprocess.run([compiler, "-x", "c++-header", *language, standard, "-o", f"{standard}.gch"], check=True)
             self.find_errors([(compiler, f"#include <{header}>\n", *self.flags, *mode, "-include", str(standard))
                               for header in headers])
