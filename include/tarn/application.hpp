@@ -17,8 +17,8 @@ struct application_options {
   unsigned processes = 0;            ///< forked after the initialiser; 0: the workers are threads of this process
   unsigned restarts = 0;             ///< restarts of each worker that throws; after them its process stops
   std::chrono::milliseconds stop_timeout{10'000};  ///< time that workers have to end by themselves after a stop began
-  std::chrono::milliseconds forced_stop_timeout{
-      2'000};                  ///< extra time with their sockets shut down; then it ends without them
+  /// extra time with their sockets shut down; then it ends without them
+  std::chrono::milliseconds forced_stop_timeout{2'000};
   bool binds_workers = false;  ///< binds each worker to one of the processors that the process may use, by its number
   bool has_own_heaps = false;  ///< makes a separate heap current for each worker, with the options `heap`
   heap_options heap = {};      ///< `initial` is mapped and touched before any worker runs
