@@ -69,7 +69,7 @@ class release_log {
     const std::uint64_t since = acquired_at != 0 ? acquired_at : before;
     const std::uint64_t kept_until = long_hold_.released_at.load(std::memory_order_relaxed);
     const std::uint64_t kept_since = long_hold_.acquired_at.load(std::memory_order_relaxed);
-    if (until - since < kept_until - kept_since && until - kept_until < second) return;
+    if (until - since < kept_until - kept_since && until < kept_until + second) return;
     std::uint64_t version = long_hold_version_.load(std::memory_order_relaxed);
     if (version % 2 != 0 ||
         !long_hold_version_.compare_exchange_strong(version, version + 1, std::memory_order_relaxed))
