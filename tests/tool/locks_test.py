@@ -349,5 +349,20 @@ class QueueInFull(Queue):
     mode = ("--full",)
 
 
+class Foreign(Recorded):
+    """A process that is not recorded holds the lock: no thread of this one did."""
+    arguments = ("foreign", "1")
+
+    def test_a_thread_does_not_wait_for_itself(self):
+        lock = self.lock("waits_for_a_process")
+        self.check(lock, acquisitions=2, waited_count=1)
+        self.assertGreater(lock["waited_ns"], 100_000_000)
+        self.assertEqual([wait for site in lock["sites"] for wait in site["waits"]], [])
+
+
+class ForeignInFull(Foreign):
+    mode = ("--full",)
+
+
 if __name__ == "__main__":
     main("tarn", "locks")

@@ -5,11 +5,14 @@
 //   locks kept ROUNDS       a lock that three threads wait for, and one more that gives up, until the program ends
 //   locks convoy ROUNDS     threads that wait one behind the other, all because of the first holder
 //   locks queue ROUNDS      a hundred threads that wait for one holder
+//   locks foreign ROUNDS    a lock that a child process holds
 //   locks stopped ROUNDS    a thread that does not run when the lock for which it waits is released
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -315,6 +318,37 @@ int wait_in_line() {
   return 5;
 }
 
+struct shared_memory {
+  pthread_mutex_t mutex;
+  std::atomic<bool> is_held;
+};
+[[gnu::noinline]] void waits_for_a_process(shared_memory& memory) {
+  CHECK(pthread_mutex_lock(&memory.mutex) == 0);
+  CHECK(pthread_mutex_unlock(&memory.mutex) == 0);
+}
+int share_with_a_child() {
+  void* const mapping = mmap(nullptr, sizeof(shared_memory), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(mapping != MAP_FAILED);
+  auto& memory = *new (mapping) shared_memory{};
+  pthread_mutexattr_t settings;
+  CHECK(pthread_mutexattr_init(&settings) == 0);
+  CHECK(pthread_mutexattr_setpshared(&settings, PTHREAD_PROCESS_SHARED) == 0);
+  CHECK(pthread_mutex_init(&memory.mutex, &settings) == 0);
+  waits_for_a_process(memory);  // without a wait: this thread is the last known holder
+  const pid_t child = fork();
+  if (child == 0) {
+    pthread_mutex_lock(&memory.mutex);
+    memory.is_held = true;
+    usleep(200'000);
+    pthread_mutex_unlock(&memory.mutex);
+    _exit(0);
+  }
+  while (!memory.is_held) usleep(1000);
+  waits_for_a_process(memory);
+  CHECK(waitpid(child, nullptr, 0) == child);
+  return 5;
+}
+
 std::atomic<int> stops = 0, waiter_id = 0;
 
 // Returns whether a thread sleeps in the kernel.
@@ -368,6 +402,7 @@ int main(int count, char** arguments) {
   if (count > 2 && std::strcmp(arguments[1], "samples") == 0) return take_samples();
   if (count > 2 && std::strcmp(arguments[1], "crowd") == 0) return form_a_crowd();
   if (count > 2 && std::strcmp(arguments[1], "queue") == 0) return wait_in_line();
+  if (count > 2 && std::strcmp(arguments[1], "foreign") == 0) return share_with_a_child();
   if (count > 2 && std::strcmp(arguments[1], "stopped") == 0) {
     wait_without_running();
     return 5;
