@@ -2,9 +2,9 @@
 """What `tarn report` must find in real programs, and where it must say that there is nothing to gain.
 
 golden/NAME.json holds for each recording of a program (its parts): `sites`, `locks` and `syscalls` that must be among
-the first of the report, with the function that decides, category and the beginning of a remedy; `says`, of the text;
-and `never`, functions that only pass on and must name no site. Never times or counts. --show prints what the reports
-have.
+the first of the report, with the function that decides, category, the beginning of a remedy, and remedies that do not
+fit because the block outlives its function (`not_offered`); `says`, of the text; and `never`, functions that only pass
+on and must name no site. Never times or counts. --show prints what the reports have.
 """
 
 import argparse
@@ -58,6 +58,9 @@ def is_as(expectation, site):
     for key, value in expectation.items():
         if key == "remedies":
             if not set(value) <= set(site["remedies"]):
+                return False
+        elif key == "not_offered":
+            if set(value) & set(site["remedies"]):
                 return False
         elif key == "remedy":
             if value not in site["remedy"]:

@@ -19,12 +19,22 @@ namespace {
 constexpr std::size_t many_callers = 3;
 constexpr int max_unnamed_frames = 2;
 
-// Returns whether the name is one of the standard library or of a layer below it. Rust's names have
-// no arguments, which tells its `core::` and `alloc::` from namespaces of C++.
+// Returns whether the name is one of the standard library, of a layer below it or of the inside of Tarn. Rust's names
+// have no arguments, which tells its `core::` and `alloc::` from namespaces of C++.
 bool is_library(std::string_view name) {
+  constexpr std::array prefixes = {"std::", "__gnu_cxx::", "tarn::detail::", "tarn::asio::detail::"};
   const bool is_of_rust = name.starts_with("core::") || name.starts_with("alloc::");
-  return (is_of_rust && without_arguments(std::string(name)) == name) || name.starts_with("std::") ||
-         name.starts_with("__gnu_cxx::") || name.starts_with("operator new") || name.starts_with("operator delete");
+  return (is_of_rust && without_arguments(std::string(name)) == name) ||
+         std::any_of(prefixes.begin(), prefixes.end(), [&](const char* prefix) { return name.starts_with(prefix); });
+}
+
+// Returns whether the name is `operator new` or `operator delete`, the global one or one of a class.
+bool is_operator_of_allocation(std::string_view name) {
+  constexpr std::array operators = {"operator new", "operator delete"};
+  return std::any_of(operators.begin(), operators.end(), [&](const char* function) {
+    const std::size_t index = name.find(function);
+    return index == 0 || (index != std::string_view::npos && name.substr(0, index).ends_with("::"));
+  });
 }
 
 // Returns whether a free function allocates for its callers: xmalloc, g_strdup, PyMem_Malloc, AllocSetAlloc …
@@ -69,7 +79,8 @@ bool is_of_another_language(const code_location& location) {
 }
 
 bool is_wrapper(const code_location& location) {
-  return is_library(qualified_name(location.function)) || is_runtime_module(location.module) ||
+  const std::string_view name = qualified_name(location.function);
+  return is_library(name) || is_operator_of_allocation(name) || is_runtime_module(location.module) ||
          location.file.starts_with("/usr/include/") || is_of_rusts_library(location.file) ||
          allocates_for_others(location.function);
 }

@@ -26,6 +26,10 @@ TEST(wrappers, functions_that_allocate_for_others_pass_on) {
 
 TEST(wrappers, the_language_passes_on) {
   EXPECT_TRUE(passes("operator new(unsigned long)"));
+  EXPECT_TRUE(passes("node::operator new(unsigned long)")) << "of a class";
+  EXPECT_TRUE(passes("(anonymous namespace)::node<int>::operator new[](unsigned long)"));
+  EXPECT_TRUE(passes("tarn::asio::detail::framed::allocate(unsigned long, std::pmr::memory_resource&)"));
+  EXPECT_FALSE(passes("tarn::appserver::allocate(unsigned long)")) << "a program's own namespace";
   EXPECT_TRUE(passes("std::vector<int, std::allocator<int> >::push_back(int const&)"));
   EXPECT_TRUE(passes("alloc::vec::Vec<fn(u8)>::with_capacity"));
   EXPECT_TRUE(passes("core::ops::function::FnOnce<()>::call_once"));
