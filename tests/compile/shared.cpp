@@ -81,9 +81,8 @@ page* find() {
   static tarn::shared<std::map<std::string, page>, std::shared_mutex> pages;
   const page* const first = pages.read([](const auto& entries) { return tarn::outlives(&entries.begin()->second); });
   const auto root = pages.with([](auto& entries) { return tarn::outlives(&entries["/"]); });
-  std::string_view name = pages.with([](auto& entries) {
-    return tarn::outlives(std::string_view(entries.begin()->first));
-  });
+  std::string_view name =
+      pages.with([](auto& entries) { return tarn::outlives(std::string_view(entries.begin()->first)); });
   const auto perhaps = pages.with_if([](const auto& entries) { return !entries.empty(); },
                                      [](auto& entries) { return tarn::outlives(&entries["/"]); });
   const int sum = root->number + (*root).number + first->number + static_cast<int>(name.size());

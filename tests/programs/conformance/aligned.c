@@ -151,7 +151,8 @@ CASE(posix_memalign_invalid) {
   refused((size_t)1 << 62, absurd, ENOMEM);
 }
 
-// aligned_alloc refuses alignments that are no power of two, as C17 demands, and glibc since 2.38. Older glibc rounds it up.
+// aligned_alloc refuses alignments that are no power of two, as C17 demands, and glibc since 2.38. An older glibc
+// rounds them up.
 //@ tarn-only
 //@ broken-by nothing
 CASE(aligned_alloc_invalid) {
