@@ -423,7 +423,7 @@ void analysis::correct_drop_in(const std::vector<std::uint32_t>& images, std::sp
 }
 
 range analysis::share(const range& ns) const {
-  // The heap takes at most all of the time. Where its range reaches further, every range is narrowed in the same way,
+  // The heap takes at most all the time. Where its range reaches further, every range is narrowed in the same way,
   // so that sites still add up to the heap.
   const range heap = ratio(whole_.heap_ns), part = ratio(ns);
   const double certain = std::max(heap.low, 1.0);

@@ -240,7 +240,7 @@ void journal_file::lock(struct stat& status, bool& is_new) {
 
 void journal_file::open(const journal_options& options, cut_off_file if_truncated, bool is_new,
                         const struct stat& status) {
-  // Reading a pipe could last for ever.
+  // Reading a pipe could last without end.
   if (!S_ISREG(status.st_mode)) {
     throw error(EINVAL, target_.name(), "is not a journal", error::nowhere, error::ending::without_reason);
   }

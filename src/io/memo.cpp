@@ -23,7 +23,7 @@ class memo_waits {
     wait* next;
   };
 
-  /// Returns false if the calling thread would wait for ever.
+  /// Returns false if the calling thread would wait without end.
   bool begin(wait& begun) noexcept {
     const std::lock_guard hold(lock_);
     if (is_circle(*begun.load, begun.thread)) return false;

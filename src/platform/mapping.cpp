@@ -111,7 +111,7 @@ void give_up_target(call_counters& counters, void* target, std::size_t bytes, in
 }
 
 // Returns whether the addresses that pages leave by MREMAP_DONTUNMAP stay mapped. Kernels before 5.7 refuse the flag.
-// QEMU's emulation of a process accepts it, but then takes the addresses for free, and maps other memory there. A
+// QEMU's emulation of a process accepts it, but then treats the addresses as unused, and maps other memory there. A
 // system call that writes to them then fails (EFAULT), which one page finds out, once.
 bool keeps_addresses_of_moved_pages(call_counters& counters) noexcept {
   enum answer : unsigned char { unknown, yes, no };

@@ -34,7 +34,7 @@ static inline void make_call_filter(struct call_filter* filter, const int* numbe
   filter->program.filter = filter->rules;
 }
 
-// Sets the filter for the calling thread and those that it starts, for ever. Returns 0 when it is set.
+// Sets the filter for the calling thread and those that it starts, until they end. Returns 0 when it is set.
 static inline int set_call_filter(const struct call_filter* filter) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter->program);

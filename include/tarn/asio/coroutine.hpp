@@ -243,7 +243,7 @@ class wait {
     }
 
    private:
-    // An exception that leaves the coroutine suspends it for ever at its end.
+    // An exception that leaves the coroutine suspends it at its end, and it never resumes.
     void resume_background(std::coroutine_handle<> waiting) const {
       try {
         waiting.resume();

@@ -205,7 +205,7 @@ void heap::receive_batch(remote_batch& sent, taker role) noexcept {
 }
 
 // Sets the bits of the blocks of a batch, so that slabs whose blocks are all remotely freed can be found. Adds the
-// slabs that are thereby posted to the list, and returns the list.
+// slabs that are now posted to the list, and returns the list.
 inbox::node* heap::unpack(remote_batch& packed, inbox::node* list) noexcept {
   block_finder finder;
   for (std::size_t position = 0; position < packed.batch_blocks; ++position) {

@@ -157,9 +157,9 @@ bool heap::purge_without_owner(bool (*stop)() noexcept, std::size_t& purged_byte
 
 // The owner's slow paths keep visitors out (owner_lock). Its fast paths do not: they only use the front magazines, and
 // a visitor takes blocks out of those in a way of its own (idle_fronts.cpp). Threads that act for a heap without a
-// thread do not enter the lock either. So the visitor reads the state during its visit: while it is `occupied`, the
-// owner would have to enter in retire() before another thread could act for the heap. acquire: if the heap was adopted,
-// the changes of the earlier thread are complete.
+// thread do not take the lock either. So the visitor reads the state during its visit: while it is `occupied`, the
+// owner would have to take the lock, in retire(), before another thread could act for the heap. acquire: if the heap
+// was adopted, the changes of the earlier thread are complete.
 bool heap::visit(bool (*stop)() noexcept) noexcept {
   if (space != &central() || policy.is_shared() || policy.is_exact()) {
     return false;

@@ -18,7 +18,7 @@
 // handler of a process with several threads must not fork: the thread may hold one of the locks. glibc has the same
 // limit. _Fork() calls no handlers; its child must not allocate unless the parent had one thread. For the latter the
 // drop-in ends the visit of the purge helper before _Fork(). It cannot do that where a program makes the system call
-// itself: the helper may then hold a lock in the child for ever.
+// itself: the helper may then hold a lock in the child without end.
 //
 // No lock guards a heap that another thread was using at the fork, perhaps in the middle of an operation. The child
 // never changes that heap. Its blocks stay valid and may be freed, but it belongs to a thread that does not exist

@@ -57,7 +57,7 @@ static int reused_at_once(void) {
   return count;
 }
 
-// Returns how many fresh fresh_blocks follow the one before them in memory.
+// Returns how many of fresh_blocks follow the one before them in memory.
 static int in_order(void) {
   int count = 0;
   char* before = malloc(112);

@@ -238,7 +238,7 @@ int visit_without_barriers() {
   tested.end_visit();
   if (refuse_call(SYS_membarrier, EPERM) != 0) return 2;
   if (tested.try_visit()) return 3;
-  tested.enter();  // waits for ever if a visit were still noted
+  tested.enter();  // never ends if a visit were still noted
   tested.leave();
   return 0;
 }
