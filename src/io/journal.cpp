@@ -41,8 +41,9 @@ constinit std::atomic<unsigned> forks{0};
 // A later chdir(2) must not lead reopen() to another file.
 std::string make_absolute(std::string path) {
   std::error_code failed;
-  std::filesystem::path full = std::filesystem::absolute(path, failed);
-  return failed || path.empty() ? path : std::move(full).native();
+  const std::filesystem::path full = std::filesystem::absolute(path, failed);
+  if (!failed && !path.empty()) path = full.native();
+  return path;
 }
 
 // Numbers a thread when it appends for the first time. Numbers begin with 1.
@@ -312,7 +313,7 @@ std::uint64_t journal::append(std::string_view text) {
   }
   for (;;) {
     if (text.size() > line.room) line.turn(text.size());
-    std::memcpy(line.buffer, text.data(), text.size());
+    text.copy(line.buffer, text.size());
     if (const std::uint64_t number = line.commit(text.size()); number != 0) [[likely]] {
       return number;
     }

@@ -146,7 +146,7 @@ void journal_file::finish_fork_in_child() noexcept {
   if (forking.leave_in_child()) changes.reset();
 }
 
-journal_file::journal_file(std::string path, const journal_options& options, cut_off_file if_truncated) {
+journal_file::journal_file(const std::string& path, const journal_options& options, cut_off_file if_truncated) {
   if (path.find('\0') != std::string::npos) {
     throw error(EINVAL, path.c_str(), "a path with a null byte in it cannot be opened");
   }

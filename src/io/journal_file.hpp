@@ -49,7 +49,8 @@ class journal_file {
 
   enum class cut_off_file { is_refused, is_extended };
 
-  journal_file(std::string path, const journal_options& options, cut_off_file if_truncated = cut_off_file::is_refused);
+  journal_file(const std::string& path, const journal_options& options,
+               cut_off_file if_truncated = cut_off_file::is_refused);
   ~journal_file();
   journal_file(const journal_file&) = delete;
   journal_file& operator=(const journal_file&) = delete;

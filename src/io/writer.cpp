@@ -90,8 +90,7 @@ void writer::write_slow(std::span<const std::string_view> parts) {
   for (const std::string_view part : parts) {
     const std::size_t written = std::min(out, part.size());
     out -= written;
-    std::memcpy(target, part.data() + written, part.size() - written);
-    target += part.size() - written;
+    target += part.copy(target, part.size() - written, written);
   }
   commit(static_cast<std::size_t>(target - position_));
 }
@@ -111,8 +110,7 @@ void writer::gather(std::span<const std::string_view> parts) {
     return;
   }
   for (const std::string_view part : parts) {
-    std::memcpy(position_, part.data(), part.size());
-    position_ += part.size();
+    position_ += part.copy(position_, part.size());
   }
 }
 

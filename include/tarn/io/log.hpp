@@ -263,7 +263,7 @@ class log_line {
 
  private:
   void append(std::string_view text) noexcept {
-    if (size_ + text.size() <= room_) std::memcpy(buffer_ + size_, text.data(), text.size());
+    if (size_ + text.size() <= room_) text.copy(buffer_ + size_, text.size());
     size_ += text.size();
   }
 

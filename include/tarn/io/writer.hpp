@@ -44,7 +44,7 @@ class writer {
   /// buffer are not copied.
   void write(std::string_view bytes) {
     if (bytes.size() <= static_cast<std::size_t>(end_ - position_)) [[likely]] {
-      std::memcpy(position_, bytes.data(), bytes.size());
+      bytes.copy(position_, bytes.size());
       position_ += bytes.size();
     } else {
       write_slow({&bytes, 1});
@@ -55,7 +55,7 @@ class writer {
   /// Writes the bytes and a '\n'.
   void line(std::string_view bytes) {
     if (bytes.size() < static_cast<std::size_t>(end_ - position_)) [[likely]] {
-      std::memcpy(position_, bytes.data(), bytes.size());
+      bytes.copy(position_, bytes.size());
       position_[bytes.size()] = '\n';
       position_ += bytes.size() + 1;
     } else {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <optional>
 #include <thread>
@@ -65,6 +66,19 @@ TEST(writer, what_was_written_is_there) {
     }
     ASSERT_EQ(content(folder.path("file")), expected) << "seed " << seed;
   }
+}
+
+// Under UndefinedBehaviorSanitizer a copy from a null pointer ends the test, also one of no bytes.
+TEST(writer, takes_views_of_nothing) {
+  const io_test::folder folder;
+  {
+    writer output(folder.path("file"), {.buffer_bytes = 4});
+    output.write(std::string_view());
+    output.line(std::string_view());
+    output.gather(std::array<std::string_view, 3>{"a", std::string_view(), "b"});
+    output.gather(std::array<std::string_view, 3>{"long", std::string_view(), "er"});
+  }
+  EXPECT_EQ(content(folder.path("file")), "\nablonger");
 }
 
 TEST(writer, small_lines_are_few_calls_and_large_ones_are_not_copied) {
