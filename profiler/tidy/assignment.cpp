@@ -4,6 +4,7 @@
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExprCXX.h>
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/Twine.h>
 
 #include "profiler/tidy/syntax.hpp"
 
@@ -152,7 +153,8 @@ answer answer_append(clang::ASTContext& context, const clang::VarDecl& variable,
       if (next.is_certain) return obstacle{"this may change what stands before it in the text", next.location};
       if (next.location.isValid()) result.reordered = next.location;
     }
-    result.statements.push_back(name + (operand == operands.front() ? " = " : " += ") + text + ";");
+    const char* const assign = operand == operands.front() ? " = " : " += ";
+    result.statements.push_back((llvm::Twine(name) + assign + text + ";").str());
   }
   return result;
 }

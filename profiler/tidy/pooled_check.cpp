@@ -18,7 +18,6 @@
 namespace tarn::tidy {
 namespace {
 
-using clang::dyn_cast;
 using clang::SourceLocation;
 
 constexpr const char* pooled_header = "tarn/pooled.hpp";

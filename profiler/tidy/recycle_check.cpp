@@ -9,6 +9,7 @@
 #include <clang/ASTMatchers/ASTMatchers.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/Twine.h>
 
 #include <optional>
 #include <string>
@@ -211,8 +212,8 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
     for (const auto& [word, location] : free_names(context, function.getSourceRange())) {
       if (word == handle) return refuse("the function has the name '" + handle + "' already", location);
     }
-    lines.push_back("auto " + handle + " = tarn::recycle<" + type + ">();");
-    const std::string reference = type + "& " + name + " = *" + handle + ";";
+    lines.push_back((llvm::Twine("auto ") + handle + " = tarn::recycle<" + type + ">();").str());
+    const std::string reference = (llvm::Twine(type) + "& " + name + " = *" + handle + ";").str();
     if (!is_constant) lines.push_back(reference);
     for (const std::string& line : value.statements) {
       if (line == name + ".clear();") continue;  // the object comes empty
