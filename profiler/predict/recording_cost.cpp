@@ -51,10 +51,11 @@ double sampled_recorder_ns(const format::recording& recording) {
   }
   std::uint64_t samples = 0;
   for (const auto& [key, counts] : cpu.cells) {
-    if (counts[format::cpu_samples] == 0 || stacks[key.site].frames.empty()) continue;
-    const std::uint64_t address = stacks[key.site].frames.front() - 1;
+    const format::site_facts& stack = stacks[key.site];
+    if (counts[format::cpu_samples] == 0 || stack.frames.empty()) continue;
+    const std::uint64_t address = stack.frames.front() - 1;
     const bool is_inside = std::any_of(recorders.begin(), recorders.end(), [&](const format::module_facts* recorder) {
-      return recorder->image == stacks[key.site].image && recorder->start <= address && address < recorder->end;
+      return recorder->image == stack.image && recorder->start <= address && address < recorder->end;
     });
     if (is_inside) samples += counts[format::cpu_samples];
   }
