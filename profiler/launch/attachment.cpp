@@ -235,8 +235,10 @@ stopped_thread stop_one(const remote_process& process, const remote_instructions
       auto thread = std::make_unique<traced_thread>(process, number, instructions);
       const bool is_patient = since < begun + patience / 2;
       if (thread->is_stopped() &&
-          points.has(thread->registers(), is_patient ? max_distance : near_distance, stacks.get()))
-        return {std::make_unique<hurried_thread>(number), std::move(thread), since};
+          points.has(thread->registers(), is_patient ? max_distance : near_distance, stacks.get())) {
+        auto hurried = std::make_unique<hurried_thread>(number);
+        return {std::move(hurried), std::move(thread), since};
+      }
     }
     if (stacks == nullptr) stacks = std::make_unique<remote_stacks>(process);
     ::usleep(1000);
