@@ -119,7 +119,7 @@ int region_file::descriptor_of(std::uint32_t process) const {
 
 int region_file::first_thread() const {
   const offset position = header_->thread_at[0].load(std::memory_order_acquire);
-  return position == 0 ? 0 : static_cast<int>(record_at<thread_record>(position)->id);
+  return position == 0 ? 0 : static_cast<int>(record_at<thread_record>(position)->id.load(std::memory_order_relaxed));
 }
 
 std::uint64_t region_file::peak_ns(const clock_facts& clock) const {
@@ -476,15 +476,17 @@ void region_file::read_threads(recording& target) const {
     if (number >= target.threads.size()) target.threads.resize(number + 1);
     thread_facts& facts = target.threads[number];
     std::string name = name_in(record);
-    if (name.empty()) name = std::move(facts.name);  // another source has named the thread
+    const std::uint32_t id = record.id.load(std::memory_order_relaxed);
+    if (name.empty() && id == facts.id) name = std::move(facts.name);  // another source has named the thread
     facts = {record.image,
-             record.id,
+             id,
              record.unknown.load(std::memory_order_relaxed),
              record.dropped.load(std::memory_order_relaxed),
              record.allocations.load(std::memory_order_relaxed),
              record.frees.load(std::memory_order_relaxed),
              0,
-             std::move(name)};
+             std::move(name),
+             record.predecessors.load(std::memory_order_relaxed)};
     if (header_->interval != 0) {  // the distance consists of the bytes and of cost_of_a_block for each allocation
       const std::int64_t distance =
           record.drawn_sum.load(std::memory_order_relaxed) - record.until_sample.load(std::memory_order_relaxed);

@@ -8,7 +8,11 @@
 
 namespace tarn::format {
 
-constexpr std::uint32_t max_threads = 16383;  // the number of the row that all threads beyond the limit share
+// The first threads of a process have rows of their own, also after they have ended. A later one counts on in the row
+// of a thread that has ended, and gets a row of its own only where there is none.
+constexpr std::uint32_t first_threads = 4096;
+constexpr std::uint32_t ended_threads = first_threads;  // the row that owns the blocks of the earlier threads of a row
+constexpr std::uint32_t max_threads = 16383;            // the number of the row that all threads beyond the limit share
 
 // These are the kinds of events, and each has its own counters. A user can select the first three as sources.
 enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, violation_kind, order_kind, kind_count };

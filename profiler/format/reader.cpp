@@ -70,6 +70,7 @@ void read_threads(decoder& input, recording& result) {
     thread.bytes = input.number();
     if (number == result.threads.size()) result.threads.emplace_back();
     thread.name = std::move(result.threads[number].name);
+    thread.predecessors = result.threads[number].predecessors;
     result.threads[number] = std::move(thread);
   }
 }
@@ -78,6 +79,13 @@ void read_names(decoder& input, recording& result) {
   while (!input.at_end()) {
     const std::uint32_t number = read_index(input, result.threads.size());
     result.threads[number].name = input.text();
+  }
+}
+
+void read_predecessors(decoder& input, recording& result) {
+  while (!input.at_end()) {
+    const std::uint32_t number = read_index(input, result.threads.size());
+    result.threads[number].predecessors = input.number();
   }
 }
 
@@ -369,6 +377,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
       return read_modules(input, result.modules);
     case block_kind::threads: return read_threads(input, result);
     case block_kind::names: return read_names(input, result);
+    case block_kind::predecessors: return read_predecessors(input, result);
     case block_kind::sites: return read_sites(input, result.sites, max_frames);
     case block_kind::locks: return read_locks(input, result);
     case block_kind::quiet_regions: return read_quiet_regions(input, result);

@@ -28,7 +28,7 @@ enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
                                         peak, residence, work,
                                         cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks, open_uses,
-                                        open_calls, contents };
+                                        open_calls, contents, predecessors };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -79,7 +79,8 @@ struct thread_facts {
   std::uint64_t dropped = 0;  // dropped events: the region had no room for them
   // Exact counts, with and without sampling; `bytes` is counted only with sampling.
   std::uint64_t allocations = 0, frees = 0, bytes = 0;
-  std::string name = {};  // the name that was seen last, arbitrary bytes; empty if none was seen
+  std::string name = {};           // the name that was seen last, arbitrary bytes; empty if none was seen
+  std::uint64_t predecessors = 0;  // threads that counted here before, one after the other (counts.hpp)
   auto operator<=>(const thread_facts&) const = default;
 };
 struct site_facts {

@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 12;
+constexpr std::uint32_t region_version = 13;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -126,8 +126,9 @@ struct open_use {
 };
 struct thread_record {
   std::uint32_t image;
-  std::uint32_t id;                       // the kernel's thread id
-  std::atomic<offset> cells[kind_count];  // the first chunk of each kind
+  std::atomic<std::uint32_t> id;            // the kernel's thread id
+  std::atomic<std::uint64_t> predecessors;  // threads that counted here before, one after the other
+  std::atomic<offset> cells[kind_count];    // the first chunk of each kind
   // Exact counts of allocated and freed blocks, with and without sampling.
   std::atomic<std::uint64_t> allocations, frees;
   // `until_sample`: the amount left to allocate until the next sample, in the units of

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "profiler/format/checksum.hpp"
 
@@ -194,6 +195,18 @@ void writer::names(const recording& now) {
     names_[number] = name;
   }
   if (!output.bytes().empty()) put_part(block_kind::names, output.bytes());
+}
+
+void writer::predecessors(const recording& now) {
+  predecessors_.resize(now.threads.size());
+  encoder output;
+  for (std::size_t number = 0; number < now.threads.size(); ++number) {
+    const std::uint64_t count = now.threads[number].predecessors;
+    if (std::exchange(predecessors_[number], count) == count) continue;
+    output.number(number);
+    output.number(count);
+  }
+  if (!output.bytes().empty()) put_part(block_kind::predecessors, output.bytes());
 }
 
 void writer::sites(block_kind kind, const std::vector<site_facts>& now, std::vector<site_facts>& before) {
@@ -428,6 +441,7 @@ void writer::changes(const recording& now) {
   modules(now);
   threads(now);
   names(now);
+  predecessors(now);
   sites(block_kind::sites, now.sites, written_.sites);
   locks(now);
   quiet_regions(now);

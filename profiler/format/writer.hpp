@@ -40,6 +40,7 @@ class writer {
   void modules(const recording& now);
   void threads(const recording& now);
   void names(const recording& now);
+  void predecessors(const recording& now);
   void modules(block_kind kind, const std::vector<module_facts>& now, std::vector<module_facts>& before,
                encoder output);
   void sites(block_kind kind, const std::vector<site_facts>& now, std::vector<site_facts>& before);
@@ -62,7 +63,8 @@ class writer {
   std::uint64_t bytes_ = 0;
   recording written_;
   encoder snapshot_;
-  std::vector<std::string> names_;  // names of threads that were already written
+  std::vector<std::string> names_;           // names of threads that were already written
+  std::vector<std::uint64_t> predecessors_;  // likewise
 };
 
 }  // namespace tarn::format

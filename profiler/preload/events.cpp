@@ -18,7 +18,7 @@ namespace {
 
 using format::counter;
 
-constexpr std::uint64_t sequence_mask = (std::uint64_t{1} << 28) - 1;
+constexpr std::uint64_t sequence_mask = (std::uint64_t{1} << thread::sequence_bits) - 1;
 
 void count(format::cell& cell, std::size_t counter, std::uint64_t amount) noexcept { add(cell.value[counter], amount); }
 
@@ -124,7 +124,8 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
 }
 
 [[gnu::always_inline]] inline void add_free(thread& self, const allocation_record& record) noexcept {
-  format::cell* const cell = self.cell_of(record.site, record.owner);
+  const std::uint32_t owner = self.owner_of(record.owner, record.sequence);
+  format::cell* const cell = self.cell_of(record.site, owner);
   if (cell == nullptr) [[unlikely]]
     return self.count_dropped();
   const std::uint64_t weight = record.weight;
@@ -132,7 +133,7 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
   count(*cell, counter::frees, weight);
   count(*cell, counter::freed_bytes, record.bytes * weight);
   change_in_use(self, -static_cast<std::int64_t>(record.bytes * weight));
-  if (record.owner == self.number()) {
+  if (owner == self.number()) {
     const std::uint64_t allocations =
         (self.counts().allocations.load(std::memory_order_relaxed) - record.sequence) & sequence_mask;
     count(*cell, counter::life_buckets + format::life_bucket(allocations), weight);
@@ -235,7 +236,7 @@ void finish_resize(const allocation_record& record, const void* block, const voi
     self.trace.note(format::excerpt_kind::resize, block, old_bytes, 0);
   if (record.weight != 0) {
     add_free(self, record);
-    if (format::cell* const cell = self.cell_of(record.site, record.owner)) {
+    if (format::cell* const cell = self.cell_of(record.site, self.owner_of(record.owner, record.sequence))) {
       count(*cell, counter::reallocs, record.weight);
       if (new_block != block) {
         count(*cell, counter::moved, record.weight);

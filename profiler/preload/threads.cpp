@@ -174,17 +174,59 @@ thread* thread::take_gone() noexcept {
   if (first_ended == nullptr || !may_ask.load(std::memory_order_relaxed)) return nullptr;
   ended_thread = std::exchange(first_ended, first_ended->next_ended_);
   if (first_ended == nullptr) last_ended = nullptr;
-  if (has_gone(ended_thread->record_->id)) return ended_thread;
+  if (has_gone(ended_thread->record_->id.load(std::memory_order_relaxed))) return ended_thread;
   ended_thread->keep_ended();  // behind the others: it may take long to go
   return nullptr;
 }
 
-thread* thread::take_memory() noexcept {
-  thread* const gone_thread = take_gone();
+thread* thread::take_memory(thread* gone_thread) noexcept {
   if (gone_thread == nullptr) return static_cast<thread*>(take(sizeof(thread)));
   gone_thread->record_->is_gone.store(1, std::memory_order_release);  // release: a reader finds its last counts
   gone_thread->clear();
   return gone_thread;
+}
+
+// A row that shows a hold is not passed on, because the next thread does not have that lock.
+bool thread::pass_on() noexcept {
+  if (header().threads.load(std::memory_order_relaxed) <= format::ended_threads) return false;
+  for (const format::open_use& hold : record_->holds) {
+    if (hold.since.load(std::memory_order_relaxed) != 0) return false;
+  }
+  record_->name[0].store(0, std::memory_order_relaxed);
+  record_->id.store(own_id(), std::memory_order_relaxed);
+  preload::add(record_->predecessors, 1);
+  allocations_before_ = record_->allocations.load(std::memory_order_relaxed);
+  pointer_ = __builtin_thread_pointer();
+  stack_ = {};
+  walks_ = 0;
+  ends_in_call_ = false;
+  next_ended_ = nullptr;
+  locks.forget_all();
+  trace = {};
+  trace.set_up(format::max_excerpted);  // an excerpt has the events of one thread
+  return true;
+}
+
+// The first thread behind those with rows of their own also makes the row of ended threads.
+std::uint32_t thread::take_number() noexcept {
+  for (;;) {
+    std::uint32_t number = header().threads.load(std::memory_order_relaxed);
+    while (number < format::max_threads &&
+           !header().threads.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
+    }
+    if (number != format::ended_threads) return number;
+    const format::offset offset = hand_out(sizeof(format::thread_record));
+    if (offset == 0) continue;
+    auto& record = *record_at<format::thread_record>(offset);
+    record.image = image();
+    constexpr char name[sizeof record.name] = "ended threads";
+    std::array<std::uint64_t, 2> name_words;
+    std::memcpy(name_words.data(), name, sizeof name);
+    record.name[0].store(name_words[0], std::memory_order_relaxed);
+    record.name[1].store(name_words[1], std::memory_order_relaxed);
+    record.is_gone.store(1, std::memory_order_relaxed);
+    header().thread_at[number].store(offset, std::memory_order_release);
+  }
 }
 
 void ask_for_no_thread() noexcept { may_ask.store(false, std::memory_order_relaxed); }
@@ -244,15 +286,20 @@ thread* thread::make() noexcept {
 
 thread* thread::make_numbered() noexcept {
   const work_timer timer(format::thread_ticks);
-  std::uint32_t number = header().threads.load(std::memory_order_relaxed);
-  while (number < format::max_threads &&
-         !header().threads.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
-  }
-  if (number < format::max_threads) {
-    thread* const new_thread = take_memory();
+  thread* const gone_thread = take_gone();
+  const bool has_row = gone_thread != nullptr && gone_thread->pass_on();
+  const std::uint32_t number = has_row ? gone_thread->number_ : take_number();
+  if (has_row) {
+    current_ = gone_thread;
+  } else if (number < format::max_threads) {
+    thread* const new_thread = take_memory(gone_thread);
     if (new_thread == nullptr || !new_thread->set_up(number)) return nullptr;
     current_ = new_thread;
   } else {
+    if (gone_thread != nullptr) {
+      const holding guard(keeping_ended);
+      gone_thread->keep_ended();
+    }
     const holding guard(sharing);
     if (shared == nullptr) {
       auto* const new_thread = static_cast<thread*>(take(sizeof(thread)));
@@ -324,7 +371,7 @@ bool thread::set_up(std::uint32_t number) noexcept {
     samples_of_waits.set_up(now + reinterpret_cast<std::uintptr_t>(this), now);
   }
   trace.set_up(number);
-  record_->id = own_id();
+  record_->id.store(own_id(), std::memory_order_relaxed);
   header().thread_at[number].store(made_at, std::memory_order_release);
   return true;
 }

@@ -43,6 +43,16 @@ class thread {
   static void outlive_dispatch() noexcept;
 
   std::uint32_t number() const noexcept { return number_; }
+  // Returns the row to which a block belongs. `owner` is the row that it was allocated in, and `sequence` the low
+  // `sequence_bits` of that row's count of allocations then. An earlier thread of this row is not this one.
+  static constexpr unsigned sequence_bits = 28;
+  std::uint32_t owner_of(std::uint32_t owner, std::uint64_t sequence) const noexcept {
+    if (owner != number_ || allocations_before_ == 0) [[likely]]
+      return owner;
+    constexpr std::uint64_t mask = (std::uint64_t{1} << sequence_bits) - 1;
+    const std::uint64_t allocations = record_->allocations.load(std::memory_order_relaxed);
+    return ((allocations - sequence) & mask) >= allocations - allocations_before_ ? format::ended_threads : owner;
+  }
   const stack_limits& stack() const noexcept { return stack_; }
   // Returns the lock that each event holds when the thread has the last number, which all further threads share;
   // otherwise null.
@@ -84,13 +94,17 @@ class thread {
 
   [[gnu::noinline]] static thread* make() noexcept;
   static thread* make_numbered() noexcept;
-  // Returns memory for a thread, all zeroes; null when there is none.
-  static thread* take_memory() noexcept;
+  // Returns memory for a thread, all zeroes, which may be that of a thread that is gone; null when there is none.
+  static thread* take_memory(thread* gone_thread) noexcept;
+  // Returns the number of a new row; max_threads when there is none.
+  static std::uint32_t take_number() noexcept;
   // Takes an ended thread that the kernel no longer knows; null when none is known to be gone.
   static thread* take_gone() noexcept;
   void end() noexcept;
   void keep_ended() noexcept;
   void clear() noexcept;
+  // Lets the calling thread count on in the row of this one, which is gone. Returns false if it needs another row.
+  bool pass_on() noexcept;
   static void end_of_key(void* ended_thread) noexcept { static_cast<thread*>(ended_thread)->end(); }
   friend void prepare_threads() noexcept;
   void be_known() noexcept;
@@ -104,7 +118,8 @@ class thread {
   cell_table<format::order_cell> orders_;
   format::thread_record* record_ = nullptr;
   std::uint32_t number_ = 0;
-  const void* pointer_ = nullptr;  // the thread pointer
+  std::uint64_t allocations_before_ = 0;  // those of the earlier threads of this row
+  const void* pointer_ = nullptr;         // the thread pointer
   stack_limits stack_;
   stack_cache* stacks_ = nullptr;
   std::uint32_t walks_ = 0;    // until there are `stacks_`

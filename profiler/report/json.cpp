@@ -165,6 +165,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
   json threads = json::array();
   for (const format::thread_facts& thread : recording.threads) {
     threads.push_back({{"image", thread.image}, {"id", thread.id}, {"name", thread.name}});
+    if (thread.predecessors != 0) threads.back()["predecessors"] = thread.predecessors;
   }
   json document = {
       {"version", 3},

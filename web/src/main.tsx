@@ -3,6 +3,7 @@ import {useEffect, useLayoutEffect, useMemo} from 'preact/hooks';
 import {use_address, type Change_state, type State} from './address';
 import {Course} from './course';
 import {unpack, type Data} from './recording';
+import {thread_count} from './names';
 import {fixed_view, type View} from './view';
 import {Calls} from './views/calls';
 import {Changes} from './views/changes';
@@ -122,7 +123,7 @@ function Page({data}: {data: Data}): JSX.Element {
       <header>
         <h1><bdi>{program_text(view)}</bdi></h1>
         <p>
-          {end_text(data)}; {plural(data.threads?.length ?? 0, 'thread')}; recorded {data.recorder.mode === 'sampled' ? 'by samples' : 'in full'}
+          {end_text(data)}; {plural(thread_count(data), 'thread')}; recorded {data.recorder.mode === 'sampled' ? 'by samples' : 'in full'}
           {(data.program.images ?? 1) > 1 && `; ${grouped(data.program.images)} programs, one after the other`}
         </p>
         {data.damage && <p class="risk" role="alert">The recording is damaged: {shown(data.damage)}; what came before is shown.</p>}

@@ -1,6 +1,6 @@
 // The names of a recording: locations and stacks by number.
 import type {Data} from './recording';
-import {cut, short_function, shown} from './formatting';
+import {cut, plural, short_function, shown} from './formatting';
 
 const longest_label = 120;
 const library = /^\/(usr|lib).*\.so(\.|$)/;  // does not match the program itself, in any folder
@@ -134,8 +134,14 @@ export class Names {
   }
 }
 
+// Returns how many threads there were. A row without a number of the kernel stands for threads of other rows.
+export function thread_count(data: Data): number {
+  return (data.threads ?? []).reduce((sum, thread) => sum + (thread.id === 0 && thread.name === 'ended threads' ? 0 : 1) + (thread.predecessors ?? 0), 0);
+}
+
 // Returns the name that the program gave to a thread; a thread without one has the program's name. Else it is the
-// function that the thread runs, else "thread 1234". Threads of one name are numbered: worker #2.
+// function that the thread runs, else "thread 1234". Threads of one name are numbered: worker #2. A row in which others
+// counted before says how many did.
 export function thread_names(data: Data): string[] {
   const threads = data.threads ?? [];
   const path = data.program?.arguments?.[0] ?? '';
@@ -150,10 +156,14 @@ export function thread_names(data: Data): string[] {
   const counts = new Map<string, number>();
   for (const role of roles) counts.set(role, (counts.get(role) ?? 0) + 1);
   const used = new Map<string, number>();
-  return roles.map((role, index) => {
+  const name_of = (role: string, index: number) => {
     if (role === '') return `thread ${threads[index].id || index + 1}`;
     if (counts.get(role) === 1) return role;
     used.set(role, (used.get(role) ?? 0) + 1);
     return `${role} #${used.get(role)}`;
+  };
+  return roles.map((role, index) => {
+    const before = threads[index].predecessors ?? 0;
+    return before === 0 ? name_of(role, index) : `${name_of(role, index)} after ${plural(before, 'thread')}`;
   });
 }

@@ -324,7 +324,7 @@ export interface Data {
   lanes?: Lanes | null;
   wait_for?: Wait_for[];
   cost_model?: {machine?: string; library?: string; date?: string};
-  threads?: {image?: number; id?: number; name?: string; role?: string}[];
+  threads?: {image?: number; id?: number; name?: string; role?: string; predecessors?: number}[];  // `predecessors`: threads that counted in the same row before it
   totals?: {acquisitions?: number; acquisitions_error?: number; waited_count?: number; waited_ns?: number; calls?: number; calls_ns?: number};
   crossings?: [number, number, number][];
   sites?: Site[];

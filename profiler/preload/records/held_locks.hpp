@@ -48,6 +48,7 @@ class held_locks {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     --count_;
   }
+  void forget_all() noexcept { count_ = 0; }
   void remove(const held_lock* removed) noexcept {
     for (auto index = static_cast<std::size_t>(removed - locks_); index + 1 < count_; ++index)
       locks_[index] = locks_[index + 1];

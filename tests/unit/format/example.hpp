@@ -22,7 +22,7 @@ inline recording example_recording() {
   recording.modules = {{0, 0x1000, 0x5000, 0x1000, "/bin/server", "00ff", own_malloc | own_new},
                        {1, ~0ULL - 9, ~0ULL, 0, "", ""}};
   recording.threads = {
-      {0, 4711, 7, 0, 5, 6, 70, "a;\n\xff"}, {0, 4712, 0, 1, 0, 0, 0, {}}, {1, 4711, 0, 0, 0, 0, 0, {}}};
+      {0, 4711, 7, 0, 5, 6, 70, "a;\n\xff"}, {0, 4712, 0, 1, 0, 0, 0, {}}, {1, 4711, 0, 0, 0, 0, 0, {}, 12}};
   recording.sites = {{}, {0, {0x1234, 0x1200, 0x7fffffffffff, 1}}, {1, {~0ULL, 0, ~0ULL}}};
   heap_counts counts{};
   counts[blocks] = 3;

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""`tarn record` of programs that start more threads than a recording has rows for."""
+
+import json
+
+import prices
+from paths import PATHS, FolderTest, main
+
+OWN_ROWS = 4096  # format::first_threads
+SHARED_ROW = 16383  # format::max_threads: where each event takes a lock
+THREADS = 50000
+
+
+def setUpModule():
+    prices.use_simple()
+
+
+class Threads(FolderTest):
+    def report(self, *options):
+        """The report on brief threads, of which at most 8 live at one time."""
+        self.tarn("record", "--heap", "--locks", *options, "-o", "rec", "--", PATHS.brief, str(THREADS))
+        return json.loads(self.tarn("report", "--json", "--quick", "--stacks", "--top", "1000", "rec").stdout)
+
+    def site(self, report, function):
+        sites = [site for site in report["sites"] if any(function in frame["function"] for frame in site["stack"])]
+        self.assertEqual(len(sites), 1)
+        return sites[0]
+
+    def check_rows(self, report):
+        rows = report["threads"]
+        # A thread may need a row of its own while the kernel has not yet forgotten those that have ended.
+        self.assertLess(len(rows), OWN_ROWS + 100)
+        self.assertEqual(rows[OWN_ROWS]["name"], "ended threads")
+        count = sum(1 + row.get("predecessors", 0) for row in rows) - 1
+        self.assertEqual(count, THREADS + 1)
+        self.assertFalse(any("predecessors" in row for row in rows[:OWN_ROWS - 100]))
+        self.assertIn("; 50,001 threads\n", self.tarn("report", "--quick", "rec").stdout)
+
+    def test_rows_of_ended_threads_serve_later_ones(self):
+        report = self.report("--full")
+        self.check_rows(report)
+        counters = ("allocations", "freed_by_same_thread", "remote_frees", "end_blocks")
+        brief_site, left_site = self.site(report, "make_own"), self.site(report, "make_left")
+        self.assertEqual([brief_site[name] for name in counters], [THREADS, THREADS, 0, 0])
+        self.assertEqual([left_site[name] for name in counters], [THREADS, 0, THREADS, 0])
+        lock = next(lock for lock in report["locks"]
+                    if any("take_common" in frame["function"] for frame in lock["stack"]))
+        self.assertEqual(lock["acquisitions"], THREADS)
+
+    def test_samples_have_the_same_rows(self):
+        report = self.report()
+        self.check_rows(report)
+        self.assertGreaterEqual(report["heap"]["allocations"], 2 * THREADS)
+        self.assertEqual(report["recorder"]["dropped"], 0)
+
+
+if __name__ == "__main__":
+    main("tarn", "brief")
