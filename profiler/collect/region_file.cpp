@@ -265,8 +265,12 @@ void region_file::read_modules(recording& target) const {
     const auto& record =
         *record_at<module_record>(header_->module_at[target.modules.size()].load(std::memory_order_acquire));
     const std::string path(reinterpret_cast<const char*>(&record + 1), record.path_bytes);
+    // The file is asked only where the module could not be: it may have been replaced since it was loaded.
+    const std::string build_id = record.build_id_bytes <= sizeof record.build_id
+                                     ? hexadecimal_text(record.build_id, record.build_id_bytes)
+                                     : build_id_of(path);
     target.modules.push_back(
-        {record.image, record.start, record.end, record.bias, path, build_id_of(path), record.own_functions});
+        {record.image, record.start, record.end, record.bias, path, build_id, record.own_functions});
   }
 }
 

@@ -25,13 +25,7 @@ std::string build_id_in(Elf* file) {
     for (std::size_t index = 0; data != nullptr && (index = ::gelf_getnote(data, index, &note, &name, &content)) > 0;) {
       const auto* const start = static_cast<const char*>(data->d_buf);
       if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || std::memcmp(start + name, "GNU", 4) != 0) continue;
-      std::string digits;
-      for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
-        const auto value = static_cast<unsigned char>(start[content + byte]);
-        digits += "0123456789abcdef"[value >> 4];
-        digits += "0123456789abcdef"[value & 15];
-      }
-      return digits;
+      return hexadecimal_text(reinterpret_cast<const unsigned char*>(start + content), note.n_descsz);
     }
   }
   return {};
@@ -56,6 +50,15 @@ std::string file_of(const std::string& path) {
   if (path != vdso_path) return path;
   static const int copy = copy_of_vdso();
   return copy < 0 ? path : "/proc/self/fd/" + std::to_string(copy);
+}
+
+std::string hexadecimal_text(const unsigned char* bytes, std::size_t count) {
+  std::string digits;
+  for (std::size_t index = 0; index < count; ++index) {
+    digits += "0123456789abcdef"[bytes[index] >> 4];
+    digits += "0123456789abcdef"[bytes[index] & 15];
+  }
+  return digits;
 }
 
 std::string build_id_of(const std::string& module) {

@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 
 import prices
 from paths import HANG_S, PATHS, FolderTest, main, polls
@@ -367,6 +368,31 @@ class Attach(FolderTest):
         # five others at most.
         self.assertAlmostEqual(self.blocks_in("allocate_in_plugin"), 4000, delta=200)
         self.say(program, f"plugin {PATHS.plugin} 10")
+        self.finish(program)
+
+    def test_a_program_and_a_library_that_were_replaced_while_it_ran_are_named(self):
+        files = (("server", PATHS.attached, PATHS.own, "allocate_large"),
+                 ("plugin.so", PATHS.plugin, PATHS.library, "allocate_in_plugin"))
+        folder = pathlib.Path(tempfile.mkdtemp())  # without a space, for LD_PRELOAD
+        self.addCleanup(shutil.rmtree, folder)
+        for name, source, _, _ in files:
+            shutil.copy(source, folder / name)
+        program = self.start(folder / "server", "0", env={**os.environ, "LD_PRELOAD": str(folder / "plugin.so")})
+        for name, _, newer, _ in files:
+            shutil.copy(newer, folder / "newer")
+            os.replace(folder / "newer", folder / name)
+        recorder = self.record(program)
+        self.say(program, "blocks 30")
+        self.say(program, f"plugin {folder}/plugin.so 30")
+        self.end(recorder)
+        self.assertEqual([self.blocks_in(function) for *_, function in files], [0, 0])
+        output = self.tarn("report", "--quick", "rec").stdout
+        self.assertRegex(output, rf"{folder}/(server|plugin\.so) was replaced since the program loaded it \(1 more "
+                                 r"file, too\): its functions have no names here\.\n")
+        for name, source, _, _ in files:
+            shutil.copy(source, folder / name)  # the recorded build is back
+        self.assertEqual([self.blocks_in(function) for *_, function in files], [30, 30])
+        self.assertNotIn("replaced", self.tarn("report", "--quick", "rec").stdout)
         self.finish(program)
 
     def test_a_program_that_becomes_another_one(self):

@@ -210,8 +210,8 @@ class Diff(FolderTest):
         for arguments in (before, after), (after, before), ("--json", before, after):
             refusal = self.tarn("diff", *arguments, code=3).stderr
             self.assertEqual(refusal, f"tarn: {before} cannot be compared, because its functions have no names: "
-                                      f"{program} was replaced since it was recorded; put the recorded build back, or "
-                                      "next time record a copy of the program (cp server server.before)\n")
+                                      f"{program} was replaced since the program loaded it; put the recorded build "
+                                      "back, or next time record a copy of the program (cp server server.before)\n")
         self.assertIn("No site changed.", self.diff(before, before))
 
     def test_measured_cpu_times_decide_what_was_saved(self):

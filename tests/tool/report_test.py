@@ -258,7 +258,8 @@ class Report(ReportTest):
         self.assertNotIn("replaced", output)
         shutil.copy(PATHS.growing, program)
         output = self.tarn("report", "--quick", recording).stdout
-        self.assertIn(f"{program} was replaced since it was recorded: its functions have no names here.\n", output)
+        self.assertIn(f"{program} was replaced since the program loaded it: its functions have no names here.\n",
+                      output)
         self.assertEqual(output.count("replaced since"), 1)
         page = self.folder / "page.html"
         for options, is_there in ([], True), (["--redact"], False):

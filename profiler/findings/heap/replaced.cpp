@@ -46,7 +46,7 @@ std::string replaced_text(const format::recording& recording) {
                                                       : fmt::format(" ({} more {}, too)", changed.size() - 1,
                                                                     changed.size() == 2 ? "file" : "files");
   return fmt::format("{} {}{}: its functions have no names here", path,
-                     is_there ? "was replaced since it was recorded" : "is missing", other_files);
+                     is_there ? "was replaced since the program loaded it" : "is missing", other_files);
 }
 
 }  // namespace tarn::command

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <cstring>
+#include <string_view>
 
+#include "profiler/preload/base/build_id.hpp"
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/records/region.hpp"
@@ -117,6 +119,8 @@ void note_module(std::uintptr_t address, std::uint32_t own_functions = 0) noexce
   record.end = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
   record.bias = object.dlfo_link_map->l_addr;
   record.own_functions = own_functions;
+  record.build_id_bytes = static_cast<std::uint32_t>(
+      copy_build_id(record.start, record.end, record.bias, record.build_id, sizeof record.build_id));
   std::memcpy(&record + 1, path, size);
   header().module_at[number].store(offset, std::memory_order_release);
   header().modules.store(number + 1, std::memory_order_release);
@@ -146,6 +150,9 @@ bool set_up_sites() noexcept {
   if (own_path_bytes == 0) {
     const long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", own_path, sizeof own_path);
     own_path_bytes = length < 0 ? 0 : static_cast<std::size_t>(length);
+    // The kernel says so of a file that was replaced, which may be there under its path.
+    constexpr std::string_view deleted = " (deleted)";
+    if (std::string_view(own_path, own_path_bytes).ends_with(deleted)) own_path_bytes -= deleted.size();
   }
   if (slots* const old = table.load(std::memory_order_relaxed)) unmap(old, bytes_of(old->count));
   table.store(make_slots(first_slots), std::memory_order_relaxed);
