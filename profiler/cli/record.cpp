@@ -36,6 +36,7 @@
 #include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/recording_bounds.hpp"
 #include "profiler/findings/heap/own_malloc.hpp"
+#include "profiler/findings/limits.hpp"
 #include "profiler/findings/time/cpu.hpp"
 #include "profiler/findings/time/thread_roles.hpp"
 #include "profiler/findings/unrecorded.hpp"
@@ -276,6 +277,8 @@ void obey(recorder_control& control, bounded_recording& files, const process_rec
 void print_summary(std::uint32_t sources, const process_recording& recording) {
   const region_file& region = recording.region();
   for (const std::string& line : unrecorded_text(recording.now())) fmt::print(stderr, "tarn: {}\n", line);
+  if (const std::string limits = limits_text(recording.now()); !limits.empty())
+    fmt::print(stderr, "tarn: {}\n", limits);
   if (region.images() == 0) {
     if (region.problem() != 0) {
       fmt::print(stderr, "tarn: nothing was recorded: no address space for the recorder: {}\n",

@@ -510,6 +510,10 @@ void region_file::read(recording& target) const {
   target.clock = {ticks() - first_tick_, monotonic_nanoseconds() - first_nanosecond_};
   target.images = header_->images.load(std::memory_order_acquire);
   target.work.counts = work();
+  target.limits = {header_->missed_acquisitions.load(std::memory_order_relaxed),
+                   header_->untimed_holds.load(std::memory_order_relaxed),
+                   header_->thread_at[max_threads].load(std::memory_order_relaxed) != 0,
+                   header_->own_ranges[max_own_ranges - 1].bytes.load(std::memory_order_relaxed) != 0};
   const std::map<lock_key, lock_counts> cells_before = open_cells(target);
   // Threads are read first, as their cells name sites: a site that is added afterwards does no harm. The owner of a
   // cell is a thread whose number was taken before its block was handed on.

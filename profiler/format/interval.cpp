@@ -119,6 +119,7 @@ class collector final : public watcher {
         part.threads[index].*counter = after > before ? after - before : 0;
       }
     }
+    part.limits = whole.limits;
     part.work = whole.work;  // its times are not known, so it is shared out by CPU time
     const auto processor_us = [](const end_facts& end) { return static_cast<double>(end.user_us + end.system_us); };
     const double share = std::min(processor_us(part.end) / std::max(processor_us(whole.end), 1.0), 1.0);

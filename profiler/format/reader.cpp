@@ -89,6 +89,13 @@ void read_predecessors(decoder& input, recording& result) {
   }
 }
 
+void read_limits(decoder& input, recording& result) {
+  result.limits.missed_acquisitions = input.number();
+  result.limits.untimed_holds = input.number();
+  result.limits.has_shared_threads = input.number(1) != 0;
+  result.limits.has_all_own_ranges = input.number(1) != 0;
+}
+
 void read_sites(decoder& input, std::vector<site_facts>& sites, std::uint32_t max_frames_of_site) {
   if (input.number() != sites.size()) throw unreadable("sites are missing");
   while (!input.at_end()) {
@@ -378,6 +385,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::threads: return read_threads(input, result);
     case block_kind::names: return read_names(input, result);
     case block_kind::predecessors: return read_predecessors(input, result);
+    case block_kind::limits: return read_limits(input, result);
     case block_kind::sites: return read_sites(input, result.sites, max_frames);
     case block_kind::locks: return read_locks(input, result);
     case block_kind::quiet_regions: return read_quiet_regions(input, result);

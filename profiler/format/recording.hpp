@@ -28,7 +28,8 @@ enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
                                         peak, residence, work,
                                         cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks, open_uses,
-                                        open_calls, contents, predecessors };
+                                        open_calls, contents, predecessors,
+                                        limits };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -237,6 +238,15 @@ struct work_facts {
   bool is_priced() const { return prices != decltype(prices){}; }
 };
 
+// Counts what limits of the recorder have left out, as far as nothing else in the recording says so.
+struct limit_facts {
+  std::uint64_t missed_acquisitions = 0;  // of locks, by signal handlers that interrupted the recorder
+  std::uint64_t untimed_holds = 0;        // beyond those that one thread keeps
+  bool has_shared_threads = false;        // threads beyond the limit have shared a row
+  bool has_all_own_ranges = false;        // the list of the recorder's mappings is full
+  auto operator<=>(const limit_facts&) const = default;
+};
+
 // Describes the parts of the program that were not recorded: other processes, and the program after an exec.
 struct unrecorded_facts {
   std::string became;                             // the file of the last exec, if the recorder was not loaded there
@@ -337,6 +347,7 @@ struct recording {
   bool has_ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block
   end_facts end;
   work_facts work;
+  limit_facts limits;
   unrecorded_facts unrecorded;
   std::string damage;  // why reading stopped before the end of the file; empty if it did not
 };

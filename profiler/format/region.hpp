@@ -40,6 +40,7 @@ constexpr std::uint32_t max_call_number = 4095;
 constexpr std::uint32_t max_stacks = 4096;           // of the threads that began last
 constexpr std::uint32_t max_own_ranges = 1024;       // further ones are not told apart from the program's
 constexpr std::uint32_t max_heap_mebibytes = 65536;  // likewise
+constexpr std::uint32_t max_holds = 32;              // per thread; further ones are not timed
 constexpr std::uint32_t max_open_holds = 8;          // per thread; further ones are seen when they end
 constexpr unsigned char unwritten_byte = 0xa7;       // fills new blocks with `--contents`
 constexpr std::uint64_t max_filled_bytes = std::uint64_t{64} << 20;  // larger blocks are not filled
@@ -240,6 +241,9 @@ struct region_header {
   std::atomic<std::int64_t> bytes_in_use, max_bytes_in_use;
   std::atomic<std::uint64_t> peaks, peak_ticks;
   std::atomic<std::uint32_t> peak_image;
+  // The limits of the recorder have left these out: acquisitions of locks by a signal's handler that interrupted the
+  // recorder, and holds beyond those that a thread keeps.
+  std::atomic<std::uint64_t> missed_acquisitions, untimed_holds;
   // The time and the amount of the recorder's work (work_counter), apart from the cache lines that each event reads.
   alignas(64) std::atomic<std::uint64_t> work[work_counter_count];
   alignas(64) spare_region spare[max_spare_regions];

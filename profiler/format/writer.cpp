@@ -423,6 +423,17 @@ void writer::contents(const recording& now) {
   written_.contents = now.contents;
 }
 
+void writer::limits(const recording& now) {
+  if (now.limits == written_.limits) return;
+  encoder output;
+  output.number(now.limits.missed_acquisitions);
+  output.number(now.limits.untimed_holds);
+  output.number(now.limits.has_shared_threads ? 1 : 0);
+  output.number(now.limits.has_all_own_ranges ? 1 : 0);
+  put_part(block_kind::limits, output.bytes());
+  written_.limits = now.limits;
+}
+
 void writer::timestamp(const recording& now) {
   if (now.snapshots.size() == written_.snapshots.size()) return;
   const snapshot_facts before = written_.snapshots.empty() ? snapshot_facts{} : written_.snapshots.back();
@@ -465,6 +476,7 @@ void writer::changes(const recording& now) {
   residence(now);
   leaks(now);
   contents(now);
+  limits(now);
   timestamp(now);
   end_snapshot();
 }

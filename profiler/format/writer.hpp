@@ -41,6 +41,7 @@ class writer {
   void threads(const recording& now);
   void names(const recording& now);
   void predecessors(const recording& now);
+  void limits(const recording& now);
   void modules(block_kind kind, const std::vector<module_facts>& now, std::vector<module_facts>& before,
                encoder output);
   void sites(block_kind kind, const std::vector<site_facts>& now, std::vector<site_facts>& before);

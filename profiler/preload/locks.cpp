@@ -1,5 +1,7 @@
 #include "profiler/preload/locks.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -75,14 +77,15 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
   const holding guard(table_lock);
   lock_entry& entry = slot_of(table_entries, address);
   const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
-  if (!is_new && entry.number.load(std::memory_order_relaxed) != 0) return entry;
+  const bool has_type = entry.type.load(std::memory_order_relaxed) == type;
+  if (!is_new && has_type && entry.number.load(std::memory_order_relaxed) != 0) return entry;
   if (is_new && used_entries >= entry_count / 4 * 3) return excess_entry;
-  const bool is_the_same = !is_new && entry.first_site == site && entry.type == type && entry.last_number != 0;
+  const bool is_the_same = !is_new && entry.first_site == site && has_type && entry.last_number != 0;
   const std::uint32_t number = is_the_same ? entry.last_number : note(address, type, site);
   if (number == 0) return excess_entry;
   entry.last_number = number;
   entry.first_site = site;
-  entry.type = type;
+  entry.type.store(type, std::memory_order_relaxed);
   if (is_new) ++used_entries;
   entry.number.store(number, std::memory_order_relaxed);
   entry.address.store(address, std::memory_order_release);  // release: a thread that finds the entry finds its number
@@ -93,7 +96,9 @@ lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t 
   lock_entry* const table_entries = make_entries();
   if (table_entries == nullptr) return nullptr;
   lock_entry& entry = slot_of(table_entries, address);
-  if (entry.number.load(std::memory_order_relaxed) != 0) [[likely]]
+  // A lock of another type has followed one whose end was not seen, as that of a `std::mutex`.
+  if (entry.number.load(std::memory_order_relaxed) != 0 && entry.type.load(std::memory_order_relaxed) == type)
+      [[likely]]
     return &entry;
   return &begin(table_entries, address, type, site);
 }
@@ -206,14 +211,87 @@ void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noex
   if (longest.load(std::memory_order_relaxed) < ticks) longest.store(ticks, std::memory_order_relaxed);
 }
 
+// Counts a hold that ended at the clock's time `now`.
+void finish_hold(const held_lock& hold, std::uint64_t now) noexcept {
+  if (hold.cell == nullptr) return;
+  close(*hold.use);
+  if (hold.since == 0) return;
+  const std::uint64_t ticks = now - hold.since;
+  add(hold.cell->value[format::holds], hold.weight);
+  add(hold.cell->value[format::held_ticks], ticks * hold.weight);
+  keep_longest(hold.cell->value[format::longest_held], ticks);
+}
+
+// The newest foreign releases, each at its number modulo their count. `releasing` guards the writers.
+constexpr std::size_t kept_releases = 64;
+struct foreign_release {
+  std::atomic<const void*> lock;
+  std::atomic<std::uint64_t> ticks;  // of the clock
+};
+constinit foreign_release releases[kept_releases] = {};
+constinit lock releasing;
+
+// Where `tarn record` sees the last recorded hold by one thread alone, by a hash of the lock's address. It may show
+// another hold since then. These are apart from the locks' entries, which waiting threads read.
+constexpr int shown_hold_bits = 10;
+constinit std::atomic<format::open_use*> shown_holds[std::size_t{1} << shown_hold_bits] = {};
+std::atomic<format::open_use*>& shown_hold(const void* lock) noexcept {
+  return shown_holds[reinterpret_cast<std::uintptr_t>(lock) * 0x9e3779b97f4a7c15ULL >> (64 - shown_hold_bits)];
+}
+
+// Returns false for a mutex of a kind that only its owner releases: the C library refuses the release.
+bool may_release_foreign(const lock_entry* entry, const void* lock) noexcept {
+  if (entry == nullptr || entry->type.load(std::memory_order_relaxed) != format::lock_type::mutex) return true;
+  const int kind = static_cast<const pthread_mutex_t*>(lock)->__data.__kind & 3;
+  return kind != PTHREAD_MUTEX_RECURSIVE && kind != PTHREAD_MUTEX_ERRORCHECK;
+}
+
+// Notes the release of a lock that the thread is not known to hold: another one may have acquired it.
+[[gnu::noinline]] void note_foreign_release(const void* address) noexcept {
+  lock_entry* const table_entries = table.load(std::memory_order_acquire);
+  lock_entry* entry = table_entries == nullptr ? nullptr : &slot_of(table_entries, address);
+  if (entry != nullptr && entry->address.load(std::memory_order_relaxed) == nullptr) entry = nullptr;
+  if (!may_release_foreign(entry, address)) return;
+  if (entry != nullptr) {
+    format::open_use* const use = shown_hold(address).load(std::memory_order_relaxed);
+    const bool shows_it = use != nullptr && static_cast<std::uint32_t>(use->key.load(std::memory_order_relaxed)) ==
+                                                entry->number.load(std::memory_order_relaxed);
+    if (shows_it) close(*use);
+  }
+  const holding guard(releasing);
+  const std::uint64_t number = foreign_releases.load(std::memory_order_relaxed);
+  releases[number % kept_releases].lock.store(address, std::memory_order_relaxed);
+  releases[number % kept_releases].ticks.store(clock_ticks(), std::memory_order_relaxed);
+  foreign_releases.store(number + 1, std::memory_order_release);  // release: a thread that counts it finds its lock
+}
+
 }  // namespace
+
+constinit std::atomic<std::uint64_t> foreign_releases = 0;
+
+// A thread that has missed more releases than are kept may go on with holds that have ended.
+void drop_released(thread& self) noexcept {
+  const std::uint64_t count = foreign_releases.load(std::memory_order_acquire);
+  const std::uint64_t oldest = count > kept_releases ? count - kept_releases : 0;
+  for (std::uint64_t number = std::max(self.seen_releases, oldest); number < count; ++number) {
+    const foreign_release& release = releases[number % kept_releases];
+    held_lock* const hold = self.locks.find(release.lock.load(std::memory_order_relaxed));
+    if (hold == nullptr || hold->is_shared) continue;
+    finish_hold(*hold,
+                std::max(release.ticks.load(std::memory_order_relaxed), hold->cell == nullptr ? 0 : hold->since));
+    self.locks.remove(hold);
+  }
+  self.seen_releases = count;
+}
 
 void begin_locks_anew() noexcept {
   table_lock.begin_anew();
+  releasing.begin_anew();
   unmap(table.exchange(nullptr, std::memory_order_relaxed), entry_count * sizeof(lock_entry));
   used_entries = 0;
   lock_samples::begin_anew();
   wait_samples::begin_anew();
+  for (std::atomic<format::open_use*>& use : shown_holds) use.store(nullptr, std::memory_order_relaxed);
   for (std::atomic<std::uint16_t>& threads : waiter_counts) threads.store(0, std::memory_order_relaxed);
 }
 
@@ -238,6 +316,7 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
 void acquisition::begin_wait() noexcept {
   if (entry_ == nullptr) return;
   entry guard;
+  if (guard) look_for_releases(guard.self());
   if (guard && type_ != format::lock_type::condition) {
     has_mark_ = header().interval == 0 || guard.self().samples_of_waits.takes_next(clock_ticks());
     // The mark is set before the thread begins to wait, so the holder that releases the lock sees the mark.
@@ -256,7 +335,9 @@ void acquisition::open_wait(thread& self) noexcept {
   const std::size_t holds = std::min<std::size_t>(self.locks.count(), format::max_open_holds);
   for (std::size_t index = 0; can_block_ && index < holds; ++index) {
     held_lock& hold = self.locks[index];
-    if (hold.cell != nullptr && hold.use == &no_use) open_hold(self, hold, index, *hold.cell, waiting_since_);
+    const bool is_repeated = hold.weight != 0 && hold.since == 0;
+    if (hold.cell != nullptr && hold.use == &no_use && !is_repeated)
+      open_hold(self, hold, index, *hold.cell, waiting_since_);
   }
   open(self.counts().wait, cell_->key.load(std::memory_order_relaxed), waiting_since_);
 }
@@ -361,6 +442,7 @@ void acquisition::note_success(bool is_shared) noexcept {
   entry guard;
   if (!guard) return;
   thread& self = guard.self();
+  look_for_releases(self);
   const std::uint64_t now = clock_ticks();
   if (entry_ != &excess_entry && knows_holders()) {
     entry_->holder.store((std::uint64_t{site_} << 32 | self.number()) + 1, std::memory_order_relaxed);
@@ -373,16 +455,23 @@ void acquisition::note_success(bool is_shared) noexcept {
   } else {
     count_orders(self, format::orders, weight_);
   }
+  // The time of a recursive hold is part of that of the outermost one.
+  const bool is_repeated = self.locks.find(address_) != nullptr;
   const std::size_t index = self.locks.count();
   if (held_lock* const hold = self.locks.push()) {
     hold->address = address_;
     hold->cell = cell_;
     hold->acquisition = {caller_.address, caller_.stack};
-    hold->since = now;
+    hold->since = is_repeated ? 0 : now;
     hold->weight = weight_;
     hold->type = static_cast<std::uint16_t>(type_);
     hold->is_shared = is_shared;
+    hold->use = &no_use;
+    if (is_repeated) return;
     open_hold(self, *hold, index, *cell_, hold->since);
+    if (!is_shared && hold->use != &no_use) shown_hold(address_).store(hold->use, std::memory_order_relaxed);
+  } else {
+    header().untimed_holds.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
@@ -408,17 +497,9 @@ void note_release(const void* lock, const caller& caller) noexcept {
   entry guard;
   if (!guard) return;
   held_lock* const released = guard.self().locks.find(lock);
-  if (released == nullptr) return;
+  if (released == nullptr) return note_foreign_release(lock);
   if (waiter_count(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
-  if (released->cell != nullptr) {
-    close(*released->use);
-    if (released->since != 0) {
-      const std::uint64_t ticks = clock_ticks() - released->since;
-      add(released->cell->value[format::holds], released->weight);
-      add(released->cell->value[format::held_ticks], ticks * released->weight);
-      keep_longest(released->cell->value[format::longest_held], ticks);
-    }
-  }
+  finish_hold(*released, released->cell != nullptr && released->since != 0 ? clock_ticks() : 0);
   guard.self().locks.remove(released);
 }
 

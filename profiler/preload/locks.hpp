@@ -22,6 +22,15 @@ inline std::atomic<std::uint16_t>& waiter_count(const void* lock) noexcept {
   return waiter_counts[reinterpret_cast<std::uintptr_t>(lock) * 0x9e3779b97f4a7c15ULL >> (64 - waiter_count_bits)];
 }
 
+// Counts the releases of locks by threads that had not acquired them. Each thread drops its own holds of these locks
+// before it notes a further one.
+extern constinit std::atomic<std::uint64_t> foreign_releases;  // NOLINT(bugprone-dynamic-static-initializers)
+void drop_released(thread& self) noexcept;
+[[gnu::always_inline]] inline void look_for_releases(thread& self) noexcept {
+  if (self.seen_releases != foreign_releases.load(std::memory_order_relaxed)) [[unlikely]]
+    drop_released(self);
+}
+
 // Says what is known of an acquisition before it.
 struct lock_look {
   thread* self;     // the calling thread; null where the lock is looked up before it is tried
@@ -40,9 +49,12 @@ struct lock_look {
 }
 [[gnu::always_inline]] inline void push_unrecorded(thread& self, const void* lock, format::lock_type type,
                                                    bool is_shared, const caller& caller) noexcept {
+  look_for_releases(self);
   held_lock* const hold = self.locks.push();
-  if (hold == nullptr) [[unlikely]]
+  if (hold == nullptr) [[unlikely]] {
+    header().untimed_holds.fetch_add(1, std::memory_order_relaxed);
     return;
+  }
   hold->address = lock;
   hold->cell = nullptr;
   hold->acquisition = {caller.address, caller.stack};
@@ -70,7 +82,7 @@ struct alignas(64) lock_entry {
   std::atomic<const void*> address;
   std::atomic<std::uint32_t> number;  // in the region; 0 when the lock has ended or is beyond the limit
   std::uint32_t last_number, first_site;
-  format::lock_type type;
+  std::atomic<format::lock_type> type;
   // The thread that last released it while others waited, or that is known to have acquired it: (site << 32 | thread) +
   // 1, or 0 if there is none.
   std::atomic<std::uint64_t> holder;

@@ -71,7 +71,8 @@ class thread {
   lock_samples samples_of_locks;
   wait_samples samples_of_waits;
   pending_calls pending;
-  std::int64_t unsent_bytes = 0;  // the part of its bytes in use that the process's sum lacks (peak.hpp)
+  std::uint64_t seen_releases = 0;  // foreign releases (locks.hpp) that it has looked at
+  std::int64_t unsent_bytes = 0;    // the part of its bytes in use that the process's sum lacks (peak.hpp)
 
   // Returns null when the region is full.
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept {

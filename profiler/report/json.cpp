@@ -13,6 +13,7 @@
 #include "profiler/base/json_output.hpp"
 #include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/findings/heap/replaced.hpp"
+#include "profiler/findings/limits.hpp"
 #include "profiler/predict/recording_cost.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/sections.hpp"
@@ -155,6 +156,14 @@ json json_of_own_malloc(const format::recording& recording) {
   return {{"module", module->path}, {"functions", functions}};
 }
 
+json json_of_limits(const format::recording& recording) {
+  json limits = json::array();
+  for (const reached_limit& reached : reached_limits(recording))
+    limits.push_back(
+        {{"limit", reached.limit}, {"events", reached.events}, {"missing", reached.missing}, {"help", reached.help}});
+  return limits;
+}
+
 }  // namespace
 
 json json_without_sites(analyse::analysis& analysis, std::size_t top) {
@@ -194,6 +203,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
         {"unrecorded", json_of_unrecorded(recording.unrecorded)},
         {"unrecorded_heaps", unrecorded_heaps_text(recording)},
         {"replaced", replaced_text(recording)},
+        {"limits", json_of_limits(recording)},
         {"dropped", heap.dropped},
         {"overhead", json_of_overhead(recording, whole)}}},
       {"heap",

@@ -12,6 +12,7 @@
 #include "profiler/advise/verdict.hpp"
 #include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/findings/heap/replaced.hpp"
+#include "profiler/findings/limits.hpp"
 #include "profiler/findings/time/thread_roles.hpp"
 #include "profiler/findings/unrecorded.hpp"
 #include "profiler/findings/waits/stacks.hpp"
@@ -410,6 +411,8 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
     fmt::print("{}.\n", style.bold(wrap_text(heaps, 0)));
   if (const std::string replaced = replaced_text(analysis.recording()); !replaced.empty())
     fmt::print("{}.\n", style.bold(replaced));
+  if (const std::string limits = limits_text(analysis.recording()); !limits.empty())
+    fmt::print("{}.\n", style.bold(wrap_text(limits, 3)));
   const std::vector<std::string>& sources = analysis.recording().program.sources;
   const bool has_records = has_heap || std::any_of(sources.begin(), sources.end(), [](const std::string& source) {
                              return source != "heap" && source != "cpu";

@@ -307,7 +307,7 @@ export interface Data {
   tick_ns?: number;      // the length of a tick of the recorder's clock, for `time_histogram` of a site
   program: {arguments?: string[]; process?: number; machine?: string; images?: number};
   end?: {by_signal?: boolean; running?: boolean; status?: number; wall_us?: number; user_us?: number; system_us?: number};
-  recorder: {mode?: string; own_malloc?: {module?: string; functions: string[]} | null; sources?: string[]; dropped?: number; replaced?: string; unrecorded_heaps?: string; overhead: {cpu_ns: Range; text?: string; program_cpu_ns: Range}};
+  recorder: {mode?: string; own_malloc?: {module?: string; functions: string[]} | null; sources?: string[]; dropped?: number; limits?: {limit: string; missing: string; help: string}[]; replaced?: string; unrecorded_heaps?: string; overhead: {cpu_ns: Range; text?: string; program_cpu_ns: Range}};
   heap: {
     allocations?: number;
     frees?: number;

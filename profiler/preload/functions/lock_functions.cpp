@@ -39,6 +39,16 @@ bool is_free_for_sure(const pthread_mutex_t* lock) noexcept {
 }
 bool is_free_for_sure(const volatile void*) noexcept { return false; }
 
+// Returns records(lock_kind). An acquisition by a signal's handler that interrupted the recorder is not recorded, and
+// is counted as missing.
+[[gnu::noinline]] bool records_acquisition() noexcept {
+  if (records(lock_kind)) return true;
+  if (!is_inside() || !detail::has_started.load(std::memory_order_acquire) || !is_recorded()) return false;
+  if ((header().sources & tarn::format::source_bit(lock_kind)) != 0)
+    header().missed_acquisitions.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
 // Acquires the lock by `wait`, the function that the program called, if it is busy. If the lock was tried before,
 // `result` is what came of it.
 template <class Result, class Lock, class Try, class Wait>
@@ -71,7 +81,7 @@ template <class Result, class Lock, class Try, class Wait>
         return result;
     }
   }
-  if (!records(lock_kind)) {
+  if (!records_acquisition()) {
     if (look.self == nullptr) return wait(lock);
     look.self->samples_of_locks.skip_many();
     return Result::is_busy(result) ? wait(lock) : result;
@@ -97,7 +107,7 @@ template <class Result, class Lock, class Try>
     if (Result::is_acquired(result)) push_unrecorded(*look.self, lock, type, is_shared, caller);
     return result;
   }
-  if (!records(lock_kind)) return attempt(lock);
+  if (!records_acquisition()) return attempt(lock);
   return attempt_counted<Result>(lock, type, is_shared, caller, attempt);
 }
 

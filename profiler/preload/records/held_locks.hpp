@@ -56,7 +56,7 @@ class held_locks {
   }
 
  private:
-  static constexpr std::size_t limit = 32;
+  static constexpr std::size_t limit = format::max_holds;
   std::size_t count_ = 0;
   held_lock locks_[limit];
 };

@@ -243,6 +243,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           amount={has('system') ? format_duration(in_kernel) : missing_text}
           detail={has('system') ? `in system calls, ${view.wait_share(in_kernel)}${on_purpose_ns > 0 ? `, and ${format_duration(on_purpose_ns)} in calls that wait (${on_purpose_names(data.syscalls ?? [])})` : ''}${summed}. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
+      {(data.recorder.limits?.length ?? 0) > 0 && <p class="risk">Limits reached: {data.recorder.limits!.map((reached) => `${reached.limit}: ${reached.missing} → ${reached.help}`).join('; ')}.</p>}
       {data.recorder.unrecorded_heaps && <p class="risk">{shown(data.recorder.unrecorded_heaps)}.</p>}
       {own_malloc && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}
       {serious > 0 && (
