@@ -13,6 +13,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -112,9 +113,8 @@ void wait_until(const watched_process& process, const recorder_control& control,
   ::poll(descriptors.data(), descriptors.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
 }
 
-}  // namespace
-
-void record_attached(const record_request& request) {
+// Returns false if a file could not be written to its end. `is_attached` is set once the process is recorded.
+bool record_watched(const record_request& request, const watched_process& watched, bool& is_attached) {
   using enum format::kind;
   const pid_t process = request.process;
   const recording_bounds bounds = bounds_of(request);
@@ -134,13 +134,13 @@ void record_attached(const record_request& request) {
   }
   const std::unique_ptr<cpu::sampler> sampler = request.records_cpu ? add_cpu_source(facts, process) : nullptr;
   const std::unique_ptr<file_pusher> pusher = start_pusher(request);
-  const watched_process watched(static_cast<std::uint32_t>(process));
   detach_on_signals();
   std::unique_ptr<process_recording> recording;
   const attachment attached = attach_to(process, library, [&](const std::string& path, bool is_new) {
     recording = open_region(path, is_new, sources, request.interval);
     return recording != nullptr;
   });
+  is_attached = true;
   take_samples(sampler.get());  // drops the samples from before the recording
   if (sampler != nullptr) recording->use_sampler(*sampler, std::max(recording->region().images(), 1U) - 1);
   recorder_prices prices(library, sources, false);
@@ -185,6 +185,28 @@ void record_attached(const record_request& request) {
   print_summary(sources, *recording);
   is_interrupted = 0;
   finish_pusher(files, pusher.get(), [] { return is_interrupted != 0; });
+  return !recording->has_failed();
+}
+
+}  // namespace
+
+// A process that ends while it is looked at has no program, no C library and no threads, each of which has a message of
+// its own.
+void record_attached(const record_request& request) {
+  const pid_t process = request.process;
+  const watched_process watched(static_cast<std::uint32_t>(process));
+  const bool is_there = ::kill(process, 0) == 0;
+  bool is_attached = false, is_whole = false;
+  try {
+    if (is_there && watched.has_ended()) fail(exit_code::io_error, "it has ended");
+    is_whole = record_watched(request, watched, is_attached);
+  } catch (const failure& reason) {
+    constexpr int longest_end_ms = 300;  // a process that ends has lost its threads before it has ended
+    pollfd end{watched.descriptor(), POLLIN, 0};
+    if (is_attached || !is_there || reason.code() == exit_code::usage || ::poll(&end, 1, longest_end_ms) != 1) throw;
+    fail(exit_code::io_error, "process {} has ended; nothing was recorded", process);
+  }
+  if (!is_whole) std::exit(static_cast<int>(exit_code::io_error));  // the reason has been printed
 }
 
 }  // namespace tarn::command

@@ -41,15 +41,18 @@ void process_recording::write(Step step) {
   try {
     step(*writer_);
   } catch (const std::system_error& error) {
-    if (!has_said_failure_)
-      fmt::print(stderr, "tarn: {}: {}; what was written before can be read\n", path_, error.what());
-    has_said_failure_ = true;  // of the later files of --every, too
+    const std::string content = written_ns_ == 0
+                                    ? "it has no events"
+                                    : fmt::format("it has the first {:.1f} s", static_cast<double>(written_ns_) * 1e-9);
+    if (!has_failed_) fmt::print(stderr, "tarn: {}: {}; {}\n", path_, error.what(), content);
+    has_failed_ = true;  // of the later files of --every, too
     writer_.reset();
   }
 }
 
 void process_recording::begin(const std::string& path, const format::program_facts& facts) {
   path_ = path;
+  written_ns_ = 0;
   writer_.reset();  // the file may be the same, and to close it later would end the new writer's lock
   writer_ = std::make_unique<format::writer>(path);
   now_.program = facts;
@@ -177,6 +180,7 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
       writer.changes(in_file());
     }
   });
+  if (writer_ != nullptr && !now_.snapshots.empty()) written_ns_ = now_.snapshots.back().at_ns;
   const auto end_time = std::chrono::steady_clock::now();
   next_snapshot_ = end_time + pause_after(now_, end_time - began);
 }

@@ -77,6 +77,8 @@ class process_recording {
   // Returns how many threads the process had while it was recorded; 0 if the file began later than the process.
   std::uint64_t all_threads() const { return begun_ns_ == 0 ? region_.started_threads() + 1 : 0; }
   bool is_whole() const { return writer_ != nullptr; }
+  // Returns true after a file could not be written to its end.
+  bool has_failed() const { return has_failed_; }
   // Returns whether the path still leads to the file, and prints a line if not: somebody deleted or replaced it.
   bool is_at_path() const;
 
@@ -94,7 +96,8 @@ class process_recording {
   const cpu::sampler* sampler_ = nullptr;
   std::uint32_t first_sampled_image_ = 0;
   std::unique_ptr<format::writer> writer_;
-  bool has_said_failure_ = false;  // a file could not be written to its end
+  bool has_failed_ = false;       // a file could not be written to its end, which was said
+  std::uint64_t written_ns_ = 0;  // the time of the last snapshot that is in the file
   std::string path_;
   format::recording now_;
   format::recording before_;  // the counters before the current file; empty for the first one

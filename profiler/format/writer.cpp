@@ -110,7 +110,14 @@ void writer::put(block_kind kind, std::string_view content) {
                       static_cast<std::uint32_t>(content.size()), 0};
   header.checksum = checksum_of(header, std::string_view(block).substr(sizeof header));
   block.replace(0, sizeof header, reinterpret_cast<const char*>(&header), sizeof header);
-  write(block.data(), block.size());  // in one call, so that a block is usually written completely or not at all
+  const std::uint64_t before = bytes_;
+  try {
+    write(block.data(), block.size());  // in one call, so that a block is usually written completely or not at all
+  } catch (const std::system_error&) {
+    // A part of a block would count as damage.
+    if (::ftruncate(file_, static_cast<off_t>(before)) == 0) bytes_ = before;
+    throw;
+  }
 }
 
 void writer::put_part(block_kind kind, std::string_view content) {

@@ -6,12 +6,14 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import prices
 from paths import HANG_S, PATHS, FolderTest, main, polls
@@ -394,6 +396,42 @@ class Attach(FolderTest):
         self.assertEqual([self.blocks_in(function) for *_, function in files], [30, 30])
         self.assertNotIn("replaced", self.tarn("report", "--quick", "rec").stdout)
         self.finish(program)
+
+    def test_a_file_without_room_ends_with_a_whole_block(self):
+        program = self.program()
+        recorder = self.record(program)
+        limit = (self.folder / "rec").stat().st_size + 100
+        resource.prlimit(recorder.pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        self.say(program, "blocks 3000")
+        recorder.send_signal(signal.SIGINT)
+        errors = recorder.communicate(timeout=HANG_S)[1]
+        self.assertEqual(recorder.returncode, 3, errors)
+        self.assertEqual(len(re.findall(r"(?m)^tarn: rec: the recording cannot be written: File too large; it has "
+                                        r"(?:no events|the first [\d.]+ s)$", errors)), 1, errors)
+        self.assertNotIn("tarn report", errors)
+        self.assertLess((self.folder / "rec").stat().st_size, limit)  # without the begin of a block
+        self.assertEqual(self.tarn("report", "--quick", "rec").stderr, "")
+        self.finish(program)
+
+    def test_a_process_that_ends_meanwhile_is_said_to_have_ended(self):
+        process = subprocess.Popen(["true"])  # its parent has not asked for its status yet
+        self.addCleanup(process.wait)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        self.assertEqual(self.refused(process.pid), f"tarn: process {process.pid} has ended; nothing was recorded\n")
+        lines = set()
+        for delay in range(CYCLES):
+            program = subprocess.Popen([PATHS.attached, "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.assertEqual(program.stdout.readline(), b"ready\n")
+            recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "-o", "rec"],
+                                        cwd=self.folder, stderr=subprocess.PIPE, text=True)
+            time.sleep(delay / 1000)
+            program.kill()
+            errors = recorder.communicate(timeout=HANG_S)[1]
+            program.communicate()
+            if recorder.returncode != 0:
+                lines.add((recorder.returncode, errors.replace(str(program.pid), "PID")))
+        self.assertLessEqual(lines, {(3, "tarn: process PID has ended; nothing was recorded\n"),
+                                     (3, "tarn: process PID does not exist\n")})
 
     def test_a_program_that_becomes_another_one(self):
         program = self.program()
