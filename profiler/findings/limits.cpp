@@ -30,7 +30,7 @@ std::vector<reached_limit> reached_limits(const format::recording& recording) {
   if (deep != 0)
     add("frames of a call stack", format::max_frames, static_cast<std::uint64_t>(deep),
         fmt::format("{} may lack outermost callers", deep == 1 ? "1 stack" : group_digits(deep) + " stacks"),
-        "tarn record --cpu keeps twice as many");
+        "read them from the innermost frame");
   if (recording.modules.size() >= format::max_modules)
     add("modules", format::max_modules, 0, "functions of further ones have no names", part);
   if (recording.locks.size() >= format::max_locks)

@@ -26,7 +26,8 @@ constexpr std::size_t entry_count = std::size_t{format::max_locks} * 2;
 constinit lock table_lock;
 constinit std::atomic<lock_entry*> table = nullptr;
 constinit std::size_t used_entries = 0;
-constinit lock_entry excess_entry = {};  // shared by the locks beyond the limit
+constinit std::atomic<bool> is_full = false;  // no further address gets an entry with a number
+constinit lock_entry excess_entry = {};       // shared by the locks beyond the limit
 
 // A holder is encoded as its site and thread plus one, so that 0 means that there is none.
 constexpr std::uint64_t no_holder = 0;
@@ -79,10 +80,14 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
   const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
   const bool has_type = entry.type.load(std::memory_order_relaxed) == type;
   if (!is_new && has_type && entry.number.load(std::memory_order_relaxed) != 0) return entry;
-  if (is_new && used_entries >= entry_count / 4 * 3) return excess_entry;
+  if (is_new && used_entries >= entry_count / 4 * 3) is_full.store(true, std::memory_order_relaxed);
+  if (is_new && is_full.load(std::memory_order_relaxed)) return excess_entry;
   const bool is_the_same = !is_new && entry.first_site == site && has_type && entry.last_number != 0;
   const std::uint32_t number = is_the_same ? entry.last_number : note(address, type, site);
-  if (number == 0) return excess_entry;
+  if (number == 0) {
+    is_full.store(true, std::memory_order_relaxed);
+    return excess_entry;
+  }
   entry.last_number = number;
   entry.first_site = site;
   entry.type.store(type, std::memory_order_relaxed);
@@ -100,6 +105,8 @@ lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t 
   if (entry.number.load(std::memory_order_relaxed) != 0 && entry.type.load(std::memory_order_relaxed) == type)
       [[likely]]
     return &entry;
+  const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
+  if (is_new && is_full.load(std::memory_order_relaxed)) return &excess_entry;  // without the lock of the table
   return &begin(table_entries, address, type, site);
 }
 
@@ -214,7 +221,7 @@ void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noex
 // Counts a hold that ended at the clock's time `now`.
 void finish_hold(const held_lock& hold, std::uint64_t now) noexcept {
   if (hold.cell == nullptr) return;
-  close(*hold.use);
+  if (hold.use != &no_use) close(*hold.use);  // all threads would write that one
   if (hold.since == 0) return;
   const std::uint64_t ticks = now - hold.since;
   add(hold.cell->value[format::holds], hold.weight);
@@ -259,19 +266,20 @@ bool may_release_foreign(const lock_entry* entry, const void* lock) noexcept {
     if (shows_it) close(*use);
   }
   const holding guard(releasing);
-  const std::uint64_t number = foreign_releases.load(std::memory_order_relaxed);
+  const std::uint64_t number = foreign_releases.value.load(std::memory_order_relaxed);
   releases[number % kept_releases].lock.store(address, std::memory_order_relaxed);
   releases[number % kept_releases].ticks.store(clock_ticks(), std::memory_order_relaxed);
-  foreign_releases.store(number + 1, std::memory_order_release);  // release: a thread that counts it finds its lock
+  foreign_releases.value.store(number + 1,
+                               std::memory_order_release);  // release: a thread that counts it finds its lock
 }
 
 }  // namespace
 
-constinit std::atomic<std::uint64_t> foreign_releases = 0;
+constinit release_count foreign_releases = {};
 
 // A thread that has missed more releases than are kept may go on with holds that have ended.
 void drop_released(thread& self) noexcept {
-  const std::uint64_t count = foreign_releases.load(std::memory_order_acquire);
+  const std::uint64_t count = foreign_releases.value.load(std::memory_order_acquire);
   const std::uint64_t oldest = count > kept_releases ? count - kept_releases : 0;
   for (std::uint64_t number = std::max(self.seen_releases, oldest); number < count; ++number) {
     const foreign_release& release = releases[number % kept_releases];
@@ -289,6 +297,7 @@ void begin_locks_anew() noexcept {
   releasing.begin_anew();
   unmap(table.exchange(nullptr, std::memory_order_relaxed), entry_count * sizeof(lock_entry));
   used_entries = 0;
+  is_full.store(false, std::memory_order_relaxed);
   lock_samples::begin_anew();
   wait_samples::begin_anew();
   for (std::atomic<format::open_use*>& use : shown_holds) use.store(nullptr, std::memory_order_relaxed);
@@ -469,7 +478,9 @@ void acquisition::note_success(bool is_shared) noexcept {
     hold->use = &no_use;
     if (is_repeated) return;
     open_hold(self, *hold, index, *cell_, hold->since);
-    if (!is_shared && hold->use != &no_use) shown_hold(address_).store(hold->use, std::memory_order_relaxed);
+    // A thread that waits often would take the line from the processor of another one.
+    if (!is_shared && hold->use != &no_use && waiting_since_ == 0)
+      shown_hold(address_).store(hold->use, std::memory_order_relaxed);
   } else {
     header().untimed_holds.fetch_add(1, std::memory_order_relaxed);
   }

@@ -23,11 +23,14 @@ inline std::atomic<std::uint16_t>& waiter_count(const void* lock) noexcept {
 }
 
 // Counts the releases of locks by threads that had not acquired them. Each thread drops its own holds of these locks
-// before it notes a further one.
-extern constinit std::atomic<std::uint64_t> foreign_releases;  // NOLINT(bugprone-dynamic-static-initializers)
+// before it notes a further one. It is apart from what threads write, as each acquisition reads it.
+struct alignas(64) release_count {
+  std::atomic<std::uint64_t> value;
+};
+extern constinit release_count foreign_releases;  // NOLINT(bugprone-dynamic-static-initializers): constinit
 void drop_released(thread& self) noexcept;
 [[gnu::always_inline]] inline void look_for_releases(thread& self) noexcept {
-  if (self.seen_releases != foreign_releases.load(std::memory_order_relaxed)) [[unlikely]]
+  if (self.seen_releases != foreign_releases.value.load(std::memory_order_relaxed)) [[unlikely]]
     drop_released(self);
 }
 

@@ -60,6 +60,11 @@ class Holds(FolderTest):
                 count = self.lock(report, "take_in_handler")["acquisitions"] + self.left_out(report, "signal handlers")
                 self.assertAlmostEqual(count, signals, delta=signals * error)
 
+    def test_locks_beyond_the_limit_count_as_one(self):
+        report = self.record("crowd", 140000)  # more than the recorder's table has room for
+        self.assertEqual([reached["limit"] for reached in report["recorder"]["limits"]], ["locks (65,535)"])
+        self.assertEqual(sum(lock["acquisitions"] for lock in report["locks"]), 280000)
+
     def test_the_limits_that_were_reached_are_named(self):
         report = self.record("many", 40)
         self.assertEqual(self.left_out(report, "locks that one thread holds (32)"), 8)

@@ -3,6 +3,7 @@
 //   holds nested ROUNDS     a recursive lock, inside of another lock
 //   holds reused            a mutex, and at its address a reader-writer lock
 //   holds many COUNT        so many locks at once
+//   holds crowd COUNT       so many locks, one after the other
 //   holds deep              one lock in a deep recursion
 //   holds signals COUNT     a signal's handler takes a lock, in a thread that takes another one all the time
 #include <pthread.h>
@@ -89,6 +90,16 @@ alignas(64) unsigned char storage[128];
   for (int number = count; number-- > 0;) pthread_mutex_unlock(&several[number]);
 }
 
+[[gnu::noinline]] void take_crowd(int count) {
+  auto* const crowd =
+      static_cast<pthread_mutex_t*>(std::calloc(static_cast<std::size_t>(count), sizeof(pthread_mutex_t)));
+  for (int number = 0; number < 2 * count; ++number) {
+    pthread_mutex_lock(&crowd[number % count]);
+    pthread_mutex_unlock(&crowd[number % count]);
+  }
+  std::free(crowd);
+}
+
 pthread_mutex_t of_handler = PTHREAD_MUTEX_INITIALIZER, of_thread = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<int> handled = 0;
 [[gnu::noinline]] void take_in_handler() {
@@ -122,6 +133,7 @@ int main(int count_of_arguments, char** arguments) {
   if (std::strcmp(mode, "handed") == 0) hand_over(count);
   if (std::strcmp(mode, "nested") == 0) nest(count);
   if (std::strcmp(mode, "many") == 0) take_many(count);
+  if (std::strcmp(mode, "crowd") == 0) take_crowd(count);
   if (std::strcmp(mode, "deep") == 0) take_inner(100);
   if (std::strcmp(mode, "signals") == 0) take_signals(count);
   if (std::strcmp(mode, "reused") == 0) {

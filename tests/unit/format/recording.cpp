@@ -47,6 +47,7 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.has_leaks, recording.has_leaks);
   EXPECT_EQ(read.leaks, recording.leaks);
   EXPECT_EQ(read.contents, recording.contents);
+  EXPECT_EQ(read.limits, recording.limits);
   EXPECT_EQ(read.program.sources, recording.program.sources);
   EXPECT_EQ(read.has_ended, recording.has_ended);
   EXPECT_EQ(read.end, recording.end);
