@@ -230,7 +230,7 @@ void finish_hold(const held_lock& hold, std::uint64_t now) noexcept {
 }
 
 // The newest foreign releases, each at its number modulo their count. `releasing` guards the writers.
-constexpr std::size_t kept_releases = 64;
+constexpr std::size_t kept_releases = 1024;  // a thread looks at them at one in 128 of its acquisitions or more
 struct foreign_release {
   std::atomic<const void*> lock;
   std::atomic<std::uint64_t> ticks;  // of the clock
@@ -290,6 +290,13 @@ void drop_released(thread& self) noexcept {
     self.locks.remove(hold);
   }
   self.seen_releases = count;
+}
+
+held_lock* push_full(thread& self) noexcept {
+  drop_released(self);
+  held_lock* const hold = self.locks.push();
+  if (hold == nullptr) header().untimed_holds.fetch_add(1, std::memory_order_relaxed);
+  return hold;
 }
 
 void begin_locks_anew() noexcept {
@@ -482,7 +489,7 @@ void acquisition::note_success(bool is_shared) noexcept {
     if (!is_shared && hold->use != &no_use && waiting_since_ == 0)
       shown_hold(address_).store(hold->use, std::memory_order_relaxed);
   } else {
-    header().untimed_holds.fetch_add(1, std::memory_order_relaxed);
+    header().untimed_holds.fetch_add(1, std::memory_order_relaxed);  // the ended ones have been dropped
   }
 }
 

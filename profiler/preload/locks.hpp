@@ -22,8 +22,8 @@ inline std::atomic<std::uint16_t>& waiter_count(const void* lock) noexcept {
   return waiter_counts[reinterpret_cast<std::uintptr_t>(lock) * 0x9e3779b97f4a7c15ULL >> (64 - waiter_count_bits)];
 }
 
-// Counts the releases of locks by threads that had not acquired them. Each thread drops its own holds of these locks
-// before it notes a further one. It is apart from what threads write, as each acquisition reads it.
+// Counts the releases of locks by threads that had not acquired them. A thread drops its own holds of these locks at
+// its next acquisition that is recorded, and where its list of holds is full. It is apart from what threads write.
 struct alignas(64) release_count {
   std::atomic<std::uint64_t> value;
 };
@@ -33,6 +33,9 @@ void drop_released(thread& self) noexcept;
   if (self.seen_releases != foreign_releases.value.load(std::memory_order_relaxed)) [[unlikely]]
     drop_released(self);
 }
+
+// Adds a hold to a full list. Returns null, and counts the hold as missing, where no hold in it has ended.
+held_lock* push_full(thread& self) noexcept;
 
 // Says what is known of an acquisition before it.
 struct lock_look {
@@ -52,11 +55,10 @@ struct lock_look {
 }
 [[gnu::always_inline]] inline void push_unrecorded(thread& self, const void* lock, format::lock_type type,
                                                    bool is_shared, const caller& caller) noexcept {
-  look_for_releases(self);
-  held_lock* const hold = self.locks.push();
+  held_lock* hold = self.locks.push();
   if (hold == nullptr) [[unlikely]] {
-    header().untimed_holds.fetch_add(1, std::memory_order_relaxed);
-    return;
+    hold = push_full(self);
+    if (hold == nullptr) return;
   }
   hold->address = lock;
   hold->cell = nullptr;
