@@ -82,7 +82,8 @@ void process_recording::forget_past() {
   now_.peak_ns = 0;
   region_.begin_peak();
   before_ = now_;
-  before_.sites.clear(), before_.modules.clear(), before_.excerpts.clear();  // since() takes those of now
+  before_.sites.clear(), before_.modules.clear(), before_.python_codes.clear(),
+      before_.excerpts.clear();  // since() takes those of now
   before_.cpu.stacks.clear(), before_.cpu.modules.clear();
 }
 

@@ -274,6 +274,24 @@ void region_file::read_modules(recording& target) const {
   }
 }
 
+void region_file::read_python_codes(recording& target) const {
+  const std::uint32_t count = header_->python_codes.load(std::memory_order_acquire);
+  while (target.python_codes.size() < count) {
+    const auto& record = *record_at<python_code_record>(
+        header_->python_code_at[target.python_codes.size()].load(std::memory_order_acquire));
+    const auto* text = reinterpret_cast<const char*>(&record + 1);
+    const auto take = [&](std::uint32_t bytes) { return std::string(std::exchange(text, text + bytes), bytes); };
+    python_code_facts& code = target.python_codes.emplace_back();
+    code.image = record.image;
+    code.start = record.start;
+    code.bytes = record.bytes;
+    code.line = record.line;
+    code.file = take(record.file_bytes);
+    code.function = take(record.function_bytes);
+    code.lines = take(record.line_bytes);
+  }
+}
+
 void region_file::read_sites(recording& target) const {
   const std::uint32_t count = header_->sites.load(std::memory_order_acquire);
   if (target.sites.empty()) target.sites.emplace_back();
@@ -523,6 +541,7 @@ void region_file::read(recording& target) const {
   read_quiet_regions(target);
   read_sites(target);
   read_modules(target);
+  read_python_codes(target);
   for (const auto& [key, value] : target.cells) {
     if (key.owner >= target.threads.size()) target.threads.resize(key.owner + 1);
   }

@@ -120,6 +120,7 @@ class region_file {
  private:
   void set_sources(std::uint32_t sources) { __atomic_store_n(&header_->sources, sources, __ATOMIC_RELAXED); }
   void read_modules(format::recording& recording) const;
+  void read_python_codes(format::recording& recording) const;
   void read_sites(format::recording& recording) const;
   void complete_peak(const format::cell& source, std::uint32_t site, format::heap_counts& counts) const;
   void read_threads(format::recording& recording) const;

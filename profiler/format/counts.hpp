@@ -206,7 +206,7 @@ enum work_item : std::size_t {
 // A module, mostly the program itself, may define heap functions that take precedence over the recorder's. The
 // recorder does not see blocks from such a malloc; of the blocks from such an operator new it sees only those that
 // come from malloc.
-constexpr std::uint32_t own_malloc = 1, own_new = 2;
+constexpr std::uint32_t own_malloc = 1, own_new = 2, own_python = 4;
 
 // A block is short-lived if its owner made fewer than 64 allocations before it was freed.
 constexpr std::size_t short_lived_buckets = 4;

@@ -94,6 +94,7 @@ class collector final : public watcher {
     part.program = whole.program;
     part.images = whole.images;
     part.modules = whole.modules;
+    part.python_codes = whole.python_codes;
     part.threads = whole.threads;
     part.sites = whole.sites;
     part.locks = whole.locks;

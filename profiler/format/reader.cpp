@@ -50,9 +50,23 @@ void read_modules(decoder& input, std::vector<module_facts>& modules) {
     module.bias = input.number();
     module.path = input.text();
     module.build_id = input.text();
-    module.own_functions = read_small_number(input, own_malloc | own_new);
+    module.own_functions = read_small_number(input, own_malloc | own_new | own_python);
     if (modules.size() == max_modules) throw unreadable("too many modules");
     modules.push_back(std::move(module));
+  }
+}
+
+void read_python_codes(decoder& input, std::vector<python_code_facts>& codes) {
+  while (!input.at_end()) {
+    python_code_facts code;
+    code.image = read_small_number(input, max_images);
+    code.start = input.number();
+    code.bytes = input.number(~code.start);
+    code.line = read_small_number(input, ~0U);
+    code.file = input.text();
+    code.function = input.text();
+    code.lines = input.text();
+    codes.push_back(std::move(code));
   }
 }
 
@@ -382,6 +396,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::modules:
       result.images = read_small_number(input, max_images);
       return read_modules(input, result.modules);
+    case block_kind::python_codes: return read_python_codes(input, result.python_codes);
     case block_kind::threads: return read_threads(input, result);
     case block_kind::names: return read_names(input, result);
     case block_kind::predecessors: return read_predecessors(input, result);

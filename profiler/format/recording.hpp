@@ -28,8 +28,7 @@ enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
                                         peak, residence, work,
                                         cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks, open_uses,
-                                        open_calls, contents, predecessors,
-                                        limits };
+                                        open_calls, contents, predecessors, limits, python_codes };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -70,8 +69,17 @@ struct module_facts {
   std::uint64_t start = 0, end = 0, bias = 0;
   std::string path;
   std::string build_id;             // hexadecimal; empty if the file has none
-  std::uint32_t own_functions = 0;  // own_malloc, own_new
+  std::uint32_t own_functions = 0;  // own_malloc, own_new, own_python
   auto operator<=>(const module_facts&) const = default;
+};
+// A code object of CPython: a function, or the body of a module or a class.
+struct python_code_facts {
+  std::uint32_t image = 0;
+  std::uint64_t start = 0, bytes = 0;  // the addresses of its instructions on recorded stacks
+  std::uint32_t line = 0;              // where it begins
+  std::string file, function;
+  std::string lines;  // CPython's table of the lines of its instructions; empty if it is too long
+  auto operator<=>(const python_code_facts&) const = default;
 };
 struct thread_facts {
   std::uint32_t image = 0;
@@ -321,6 +329,7 @@ struct recording {
   program_facts program;
   std::uint32_t images = 0;  // program starts: 1, plus one for each exec
   std::vector<module_facts> modules;
+  std::vector<python_code_facts> python_codes;
   std::vector<thread_facts> threads;
   std::vector<bool> settled_threads;      // only while it is recorded: those that change no more, so far
   std::vector<site_facts> sites;          // site 0 has no frames: it stands for all sites beyond the limit

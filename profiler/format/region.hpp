@@ -31,7 +31,8 @@ constexpr std::uint64_t usual_region_bytes = std::uint64_t{8} << 30, min_region_
 constexpr std::uint32_t max_spare_regions = 256;
 constexpr std::uint32_t max_unrecorded = 32;
 constexpr std::uint32_t max_modules = 4096;
-constexpr std::uint32_t max_sites = 1U << 20;  // site 0 stands for all sites beyond the limit
+constexpr std::uint32_t max_python_codes = 1U << 16;  // frames of further ones are left out
+constexpr std::uint32_t max_sites = 1U << 20;         // site 0 stands for all sites beyond the limit
 constexpr std::uint32_t max_frames = 64;
 constexpr std::uint32_t max_cpu_frames = 128;
 constexpr std::uint32_t max_locks = 1U << 16;  // lock 0 stands for all locks beyond the limit
@@ -58,9 +59,17 @@ struct module_record {
   std::uint32_t path_bytes;      // length of the path, which follows
   std::uint64_t start, end;      // the mapped address range
   std::uint64_t bias;            // the load bias: the difference between loaded addresses and those in the file
-  std::uint32_t own_functions;   // own_malloc, own_new: functions that precede the recorder's
+  std::uint32_t own_functions;   // own_malloc, own_new: functions that precede the recorder's; own_python
   std::uint32_t build_id_bytes;  // more than there is room for: the loaded module's build id could not be read
   unsigned char build_id[32];
+};
+// A code object of CPython. Its file, its function and its table of lines follow.
+struct python_code_record {
+  std::uint32_t image;
+  std::uint32_t line;                                    // where it begins
+  std::uint64_t start, bytes;                            // the addresses of its instructions in recorded stacks
+  std::uint32_t file_bytes, function_bytes, line_bytes;  // the lengths
+  std::uint32_t reserved;
 };
 // A quiet region.
 struct quiet_record {
@@ -227,6 +236,7 @@ struct region_header {
   std::atomic<std::uint32_t> sites;
   std::atomic<std::uint32_t> locks;
   std::atomic<std::uint32_t> quiet_regions;
+  std::atomic<std::uint32_t> python_codes;
   std::atomic<std::uint32_t> restricted;    // 1: the program has restricted its system calls (seccomp)
   std::atomic<std::uint32_t> problem;       // the errno that kept the last image from recording
   std::atomic<std::uint32_t> call_problem;  // the errno that kept it from recording system calls
@@ -260,6 +270,7 @@ struct region_header {
   std::atomic<offset> site_at[max_sites];
   std::atomic<offset> lock_at[max_locks];
   std::atomic<offset> quiet_at[max_quiet_regions];
+  std::atomic<offset> python_code_at[max_python_codes];
   // The remaining members show the use of the image's pages: the stacks, the recorder's own addresses, and a set of the
   // mebibytes of addresses that held a recorded block, each as its number + 1, in the first free entry from that number
   // on.

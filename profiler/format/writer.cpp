@@ -172,6 +172,23 @@ void writer::modules(block_kind kind, const std::vector<module_facts>& now, std:
   before = now;
 }
 
+void writer::python_codes(const recording& now) {
+  encoder output;
+  for (std::size_t number = written_.python_codes.size(); number < now.python_codes.size(); ++number) {
+    const python_code_facts& code = now.python_codes[number];
+    output.number(code.image);
+    output.number(code.start);
+    output.number(code.bytes);
+    output.number(code.line);
+    output.text(code.file);
+    output.text(code.function);
+    output.text(code.lines);
+  }
+  if (output.bytes().empty()) return;
+  put_part(block_kind::python_codes, output.bytes());
+  written_.python_codes = now.python_codes;
+}
+
 void writer::threads(const recording& now) {
   encoder output;
   for (std::size_t number = 0; number < now.threads.size(); ++number) {
@@ -457,6 +474,7 @@ void writer::timestamp(const recording& now) {
 
 void writer::changes(const recording& now) {
   modules(now);
+  python_codes(now);
   threads(now);
   names(now);
   predecessors(now);

@@ -38,6 +38,7 @@ class writer {
   void end_snapshot();
   void write(const void* bytes, std::size_t size);
   void modules(const recording& now);
+  void python_codes(const recording& now);
   void threads(const recording& now);
   void names(const recording& now);
   void predecessors(const recording& now);

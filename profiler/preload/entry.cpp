@@ -10,6 +10,7 @@
 #include "profiler/preload/own_malloc.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/records/long_calls.hpp"
+#include "profiler/preload/records/python_codes.hpp"
 #include "profiler/preload/records/region.hpp"
 #include "profiler/preload/records/sites.hpp"
 #include "profiler/preload/sampled_blocks.hpp"
@@ -44,6 +45,7 @@ void in_child() noexcept {
   if (!has_started.load(std::memory_order_relaxed)) return;
   is_inside_recorder = true;
   begin_memory_anew();
+  begin_python_codes_anew();
   begin_threads_anew();
   begin_thread_starts_anew();
   begin_waits_anew();
@@ -70,6 +72,7 @@ bool start() noexcept {
 void begin(int, char**, char** environment) noexcept {
   const hidden_thread hidden;
   (void)next();
+  look_for_python();
   if (!attach(environment) || !start() || !has(format::heap_kind))
     detail::is_heap_off.store(true, std::memory_order_relaxed);
 }
@@ -82,6 +85,12 @@ std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& read
   std::uintptr_t frames[format::max_frames];
   return site_of(frames, walk(caller, self.stack(), frames, reads));
 }
+std::uint32_t walk_to_site(thread& self, const caller& caller, const python_stack& python,
+                           stack_reads& reads) noexcept {
+  const work_timer timer(format::walk_ticks);
+  std::uintptr_t frames[format::max_frames];
+  return site_of(frames, walk_with_python(caller, self.stack(), python, frames, reads));
+}
 
 [[gnu::noinline]] stack_cache::cached_stack& make_known(thread& self, const caller& caller) noexcept {
   stack_cache::cached_stack& cached = self.stacks()->slot_for(caller);
@@ -89,10 +98,32 @@ std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& read
   return cached;
 }
 
+[[gnu::noinline]] stack_cache::cached_stack& python_stack_at(thread& self, const caller& caller) noexcept {
+  python_stack python;
+  {
+    const work_timer timer(format::walk_ticks);
+    read_python_stack(caller, self.stack(), self.met_codes(), python);
+  }
+  if (stack_cache::cached_stack* const cached = self.stacks()->find(caller, python.hash)) return *cached;
+  stack_cache::cached_stack& new_stack = self.stacks()->slot_for(caller, python.hash);
+  stack_cache::keep(new_stack, caller, walk_to_site(self, caller, python, new_stack.reads));
+  return new_stack;
+}
+
+stack_cache::cached_stack& known_stack(thread& self, const caller& caller) noexcept {
+  if (runs_python()) [[unlikely]]
+    return python_stack_at(self, caller);
+  stack_cache::cached_stack* const cached = self.stacks()->find(caller);
+  return cached != nullptr ? *cached : make_known(self, caller);
+}
+
 [[gnu::noinline]] std::uint32_t site_without_memory(thread& self, const caller& caller) noexcept {
   self.note_walk();
   stack_reads reads;
-  return walk_to_site(self, caller, reads);
+  if (!runs_python()) return walk_to_site(self, caller, reads);
+  python_stack python;
+  read_python_stack(caller, self.stack(), nullptr, python);
+  return walk_to_site(self, caller, python, reads);
 }
 
 }  // namespace
@@ -100,6 +131,7 @@ std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& read
 bool start_late(long file) noexcept {
   detail::is_heap_off.store(false, std::memory_order_relaxed);
   note_thread_name();  // threads may have set one before
+  look_for_python();
   return next() != nullptr && attach_to(file) && start();
 }
 
@@ -108,17 +140,15 @@ counting_site find_heap_site(thread& self, const caller& caller) noexcept {
     const std::uint32_t site = site_without_memory(self, caller);
     return {site, self.cell_of(site, self.number())};
   }
-  stack_cache::cached_stack* cached = self.stacks()->find(caller);
-  if (cached == nullptr) cached = &make_known(self, caller);
-  if (cached->cell == nullptr) cached->cell = self.cell_of(cached->site, self.number());
-  return {cached->site, cached->cell};
+  stack_cache::cached_stack& stack = known_stack(self, caller);
+  if (stack.cell == nullptr) stack.cell = self.cell_of(stack.site, self.number());
+  return {stack.site, stack.cell};
 }
 
 std::uint32_t site_from(thread& self, const caller& caller) noexcept {
   if (self.stacks() == nullptr) [[unlikely]]
     return site_without_memory(self, caller);
-  stack_cache::cached_stack* const cached = self.stacks()->find(caller);
-  return cached != nullptr ? cached->site : make_known(self, caller).site;
+  return known_stack(self, caller).site;
 }
 
 }  // namespace tarn::preload

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "profiler/format/region.hpp"
+#include "profiler/preload/records/python_stack.hpp"
 #include "profiler/preload/records/region.hpp"
 #include "profiler/preload/stacks/stack.hpp"
 #include "profiler/preload/threads.hpp"
@@ -126,7 +127,8 @@ struct counting_site {
 };
 counting_site find_heap_site(thread& self, const caller& caller) noexcept;
 [[gnu::always_inline]] inline counting_site heap_site(thread& self, const caller& caller) noexcept {
-  const stack_cache::cached_stack* const cached = self.stacks() == nullptr ? nullptr : self.stacks()->find(caller);
+  const bool may_be_cached = self.stacks() != nullptr && !runs_python();
+  const stack_cache::cached_stack* const cached = may_be_cached ? self.stacks()->find(caller) : nullptr;
   if (cached == nullptr || cached->cell == nullptr) [[unlikely]]
     return find_heap_site(self, caller);
   return {cached->site, cached->cell};

@@ -130,6 +130,7 @@ void thread::end() noexcept {
   const std::int64_t unsent = std::exchange(unsent_bytes, 0);
   note_peak(header().bytes_in_use.fetch_add(unsent, std::memory_order_relaxed) + unsent);
   unmap(std::exchange(stacks_, nullptr), sizeof(stack_cache));
+  unmap(std::exchange(met_codes_, nullptr), sizeof(met_python_codes));
   walks_ = few_walks;
   pending.give_back();
 #if defined(__x86_64__)

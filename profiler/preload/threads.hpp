@@ -5,12 +5,14 @@
 
 #include "profiler/format/region.hpp"
 #include "profiler/preload/base/lock.hpp"
+#include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/sampler.hpp"
 #include "profiler/preload/excerpt.hpp"
 #include "profiler/preload/records/cell_table.hpp"
 #include "profiler/preload/records/held_locks.hpp"
 #include "profiler/preload/records/lock_samples.hpp"
 #include "profiler/preload/records/pending_calls.hpp"
+#include "profiler/preload/records/python_codes.hpp"
 #include "profiler/preload/records/wait_samples.hpp"
 #include "profiler/preload/stacks/stack.hpp"
 #include "profiler/preload/stacks/stack_cache.hpp"
@@ -61,6 +63,11 @@ class thread {
   // Returns null for a thread that is ending, for one that shares its number, and for one that has walked few stacks:
   // mapping its memory takes longer than some walks do.
   stack_cache* stacks() noexcept { return stacks_; }
+  // Returns the code objects of Python that it has met; null when there is no memory.
+  met_python_codes* met_codes() noexcept {
+    if (met_codes_ == nullptr) met_codes_ = static_cast<met_python_codes*>(map(sizeof(met_python_codes)));
+    return met_codes_;
+  }
   // Call this for each walk without them.
   void note_walk() noexcept;
 
@@ -123,6 +130,7 @@ class thread {
   const void* pointer_ = nullptr;         // the thread pointer
   stack_limits stack_;
   stack_cache* stacks_ = nullptr;
+  met_python_codes* met_codes_ = nullptr;
   std::uint32_t walks_ = 0;    // until there are `stacks_`
   bool ends_in_call_ = false;  // its end is seen in the system call, not by a key
   lock lock_;

@@ -23,8 +23,10 @@ std::size_t columns_of(std::string_view text) {
   return columns;
 }
 
-// Removes arguments and template arguments: `std::vector<…>::push_back`.
-std::string short_function(std::string_view function) {
+// Removes arguments and template arguments: `std::vector<…>::push_back`. Python's `<module>` is none.
+std::string short_function(const analyse::code_location& frame) {
+  if (frame.module == analyse::python_module) return frame.function;
+  const std::string_view function = frame.function;
   std::string result;
   int depth = 0;
   for (const char letter : analyse::qualified_name(function)) {
@@ -147,7 +149,7 @@ std::string cut(std::string text, std::size_t columns) {
 
 std::string location_text(const analyse::code_location& frame, std::size_t columns) {
   const std::string position = position_text(frame);
-  return cut(frame.function.empty() ? position : position + ' ' + short_function(frame.function), columns);
+  return cut(frame.function.empty() ? position : position + ' ' + short_function(frame), columns);
 }
 
 std::string instance_text(const analyse::code_location& frame, std::size_t columns) {
@@ -155,7 +157,7 @@ std::string instance_text(const analyse::code_location& frame, std::size_t colum
 }
 
 std::string function_text(const analyse::code_location& frame, std::size_t columns) {
-  return cut(short_function(frame.function), columns);
+  return cut(short_function(frame), columns);
 }
 
 std::string summed_text(const format::recording& recording) {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "profiler/format/build_id.hpp"
+#include "profiler/format/python_layout.hpp"
 #include "profiler/symbols/names.hpp"
 #include "profiler/symbols/scopes.hpp"
 #include "profiler/symbols/symbol_table.hpp"
@@ -228,6 +229,17 @@ const std::vector<code_location>& symbols::resolve(std::uint32_t image, std::uin
   auto& locations = resolved_[{image, frame}];
   if (!locations.empty()) return locations;
   const std::uint64_t address = frame - 1;  // an address inside the call
+  if (format::is_python_address(address)) {
+    if (!python_codes_) python_codes_.emplace(recording_.python_codes);
+    code_location& location = locations.emplace_back();
+    location.module = python_module;
+    if (const format::python_code_facts* const code = python_codes_->find(image, address)) {
+      location.function = code->function;
+      location.file = code->file;
+      location.line = line_at(*code, address - code->start);
+    }
+    return locations;
+  }
   const auto module =
       std::find_if(recording_.modules.begin(), recording_.modules.end(), [&](const format::module_facts& loaded) {
         return loaded.image == image && address >= loaded.start && address < loaded.end;
@@ -245,6 +257,7 @@ const std::vector<code_location>& symbols::resolve(std::uint32_t image, std::uin
   for (code_location& location : locations) {
     location.module = module->path;
     location.offset = address - module->bias;
+    location.is_interpreter = (module->own_functions & format::own_python) != 0;
   }
   return locations;
 }

@@ -12,6 +12,7 @@
 
 #include "profiler/format/recording.hpp"
 #include "profiler/symbols/jit_symbols.hpp"
+#include "profiler/symbols/python_code.hpp"
 
 namespace tarn::analyse {
 
@@ -19,8 +20,9 @@ struct code_location {
   std::string function = {};  // demangled; empty if it is not known
   std::string file = {};      // empty if there is no debug information
   int line = 0;
-  std::string module = {};   // path
-  std::uint64_t offset = 0;  // offset of the address in the module
+  std::string module = {};      // path
+  std::uint64_t offset = 0;     // offset of the address in the module
+  bool is_interpreter = false;  // the module is CPython's, and its stacks have Python's frames
 };
 
 // Reads the files of the modules, and their separate debug files if elfutils finds them. Ignores a file with another
@@ -45,7 +47,8 @@ class symbols {
 
   const format::recording& recording_;
   std::map<std::uint32_t, std::unique_ptr<files>> images_;
-  std::optional<jit_symbols> jit_symbols_;  // read when an address is in no module
+  std::optional<python_codes> python_codes_;  // made for the first frame of Python
+  std::optional<jit_symbols> jit_symbols_;    // read when an address is in no module
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<code_location>> resolved_;
 };
 

@@ -61,6 +61,7 @@ class frame_pointer {
 //   enter_interrupted(stack, frame_end)  whether the walk may continue at the stack pointer that a signal interrupted,
 //                          where `frame_end` is the last word of the signal's frame that was read
 //   note(address, value), note_frame_register()  called for each value that the result depends on
+//   note_frame(index, stack)  if there is one: called for each frame but the first, with its stack pointer
 template <class Memory, class RowOf>
 std::size_t walk(const caller& first, Memory& memory, RowOf row_of, std::uintptr_t* frames,
                  std::size_t limit) noexcept {
@@ -96,8 +97,10 @@ std::size_t walk(const caller& first, Memory& memory, RowOf row_of, std::uintptr
       memory.note(return_at, memory.read(return_at));
       frame.restore(memory.read(frame_at), frame_at);
       // An interrupted function stands at its next instruction; all others stand behind their call.
-      frames[count++] = address = memory.read(return_at) + 1;
+      address = memory.read(return_at) + 1;
       stack = next;
+      if constexpr (requires { memory.note_frame(count, stack); }) memory.note_frame(count, stack);
+      frames[count++] = address;
       continue;
 #endif
     } else if (step.rule == row::unknown) {
@@ -117,6 +120,7 @@ std::size_t walk(const caller& first, Memory& memory, RowOf row_of, std::uintptr
     memory.note(return_at, address);
     stack = next;
     if (address == 0) break;
+    if constexpr (requires { memory.note_frame(count, stack); }) memory.note_frame(count, stack);
     frames[count++] = address;
   }
   return count;

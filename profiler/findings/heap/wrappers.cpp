@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/format/python_layout.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {
@@ -75,7 +76,8 @@ bool is_runtime_module(const std::string& module) {
 }
 
 bool is_of_another_language(const code_location& location) {
-  return location.file.ends_with(".rs") || location.file.ends_with(".go") || location.module == jit_module;
+  return location.file.ends_with(".rs") || location.file.ends_with(".go") || location.module == jit_module ||
+         location.module == python_module;
 }
 
 bool is_wrapper(const code_location& location) {
@@ -128,9 +130,25 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
                          [&](const std::string& wrapper) { return is_called(function, wrapper); });
     });
   };
+  // Returns the index of the innermost Python function, if the code that it calls is the interpreter's or has no debug
+  // information; otherwise 0.
+  const auto first_of_python = [&](const format::site_facts& site) {
+    const auto python_frame = std::find_if(site.frames.begin(), site.frames.end(), format::is_python_address);
+    const auto first =
+        static_cast<std::uint32_t>(python_frame == site.frames.end() ? 0 : python_frame - site.frames.begin());
+    for (std::uint32_t index = 0; index < first; ++index) {
+      const std::vector<code_location>& locations = locations_at(site, index);
+      const bool is_passed = std::all_of(locations.begin(), locations.end(), [](const code_location& location) {
+        return location.is_interpreter || location.file.empty() || is_wrapper(location);
+      });
+      if (!is_passed) return std::uint32_t{0};
+    }
+    return first;
+  };
   // Starts after the innermost functions in `wrappers`, so that all that they call is skipped.
   const auto start_of = [&](const format::site_facts& site) {
-    std::uint32_t index = 0;
+    std::uint32_t index = first_of_python(site);
+    if (index != 0) return index;
     const auto end = static_cast<std::uint32_t>(wrappers.empty() ? 0 : site.frames.size());
     while (index < end && !is_chosen_wrapper(site, index)) ++index;
     if (index == end) return std::uint32_t{0};

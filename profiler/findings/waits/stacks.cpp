@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "profiler/findings/heap/wrappers.hpp"
+#include "profiler/format/python_layout.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {
@@ -29,10 +30,18 @@ bool own_code::is_runtime_code(std::uint32_t image, std::uint64_t frame) {
   return module != nullptr && is_runtime_module(module->path);
 }
 
+bool own_code::is_interpreter(std::uint32_t image, std::uint64_t frame) {
+  const format::module_facts* const module = module_at(image, frame);
+  return module != nullptr && (module->own_functions & format::own_python) != 0;
+}
+
 std::vector<std::uint64_t> own_code::inner_frames(std::uint32_t site) {
   const format::site_facts& facts = recording_.sites[site];
-  const auto own_frame = std::find_if_not(facts.frames.begin(), facts.frames.end(),
-                                          [&](std::uint64_t frame) { return is_runtime_code(facts.image, frame); });
+  // A Python function is the program's own code before the interpreter is.
+  const bool has_python = std::any_of(facts.frames.begin(), facts.frames.end(), format::is_python_address);
+  const auto own_frame = std::find_if_not(facts.frames.begin(), facts.frames.end(), [&](std::uint64_t frame) {
+    return is_runtime_code(facts.image, frame) || (has_python && is_interpreter(facts.image, frame));
+  });
   return {facts.frames.begin(), own_frame == facts.frames.end() ? own_frame : own_frame + 1};
 }
 
@@ -53,7 +62,11 @@ bool is_runtime_code(const code_location& location) {
 }
 
 std::size_t own_frame_index(const std::vector<code_location>& stack) {
-  const auto own_frame = std::find_if_not(stack.begin(), stack.end(), is_runtime_code);
+  const bool has_python = std::any_of(stack.begin(), stack.end(),
+                                      [](const code_location& location) { return location.module == python_module; });
+  const auto own_frame = std::find_if_not(stack.begin(), stack.end(), [&](const code_location& location) {
+    return is_runtime_code(location) || (has_python && location.is_interpreter);
+  });
   return own_frame == stack.end() ? 0 : static_cast<std::size_t>(own_frame - stack.begin());
 }
 

@@ -21,6 +21,8 @@ class own_code {
 
   // Returns whether the frame is in one of these modules.
   bool is_runtime_code(std::uint32_t image, std::uint64_t frame);
+  // Returns whether it is in the interpreter of Python.
+  bool is_interpreter(std::uint32_t image, std::uint64_t frame);
 
   // Returns the file name of the installed library that contains that frame; empty if there is none.
   std::string installed_library(std::uint32_t site);

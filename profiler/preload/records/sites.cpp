@@ -9,9 +9,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "profiler/format/python_layout.hpp"
 #include "profiler/preload/base/build_id.hpp"
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/records/python_stack.hpp"
 #include "profiler/preload/records/region.hpp"
 
 namespace tarn::preload {
@@ -118,7 +120,7 @@ void note_module(std::uintptr_t address, std::uint32_t own_functions = 0) noexce
   record.start = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
   record.end = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
   record.bias = object.dlfo_link_map->l_addr;
-  record.own_functions = own_functions;
+  record.own_functions = own_functions | (is_in_interpreter(address) ? format::own_python : 0);
   record.build_id_bytes = static_cast<std::uint32_t>(
       copy_build_id(record.start, record.end, record.bias, record.build_id, sizeof record.build_id));
   std::memcpy(&record + 1, path, size);
@@ -132,7 +134,8 @@ std::uint32_t add(const std::uintptr_t* frames, std::size_t count) noexcept {
   const format::offset offset = hand_out(sizeof(format::site_record) + count * sizeof *frames);
   if (offset == 0) return 0;
   for (std::size_t index = 0; index < count; ++index) {
-    if (!is_known_module(frames[index] - 1)) note_module(frames[index] - 1);
+    if (!format::is_python_address(frames[index]) && !is_known_module(frames[index] - 1))
+      note_module(frames[index] - 1);
   }
   auto& record = *record_at<format::site_record>(offset);
   record.image = image();

@@ -38,8 +38,9 @@ namespace {
 // used again.
 class live_stack {
  public:
-  live_stack(const stack_limits& limits, std::uintptr_t stack, stack_reads& reads) noexcept
-      : limits_(limits), is_own_(is_in_own(stack)), first_(stack), reads_(reads) {
+  live_stack(const stack_limits& limits, std::uintptr_t stack, stack_reads& reads, std::uintptr_t* stacks) noexcept
+      : limits_(limits), is_own_(is_in_own(stack)), first_(stack), reads_(reads), stacks_(stacks) {
+    if (stacks_ != nullptr) stacks_[0] = stack;
     if (!is_own_) reads.forget();
   }
 
@@ -63,6 +64,9 @@ class live_stack {
   }
   void note(std::uintptr_t address, std::uintptr_t value) noexcept { reads_.note(address - first_, value); }
   void note_frame_register() noexcept { reads_.depends_on_frame = true; }
+  void note_frame(std::size_t index, std::uintptr_t stack) noexcept {
+    if (stacks_ != nullptr) stacks_[index] = stack;
+  }
 
  private:
   bool is_in_own(std::uintptr_t stack) const noexcept { return stack >= limits_.low && stack < limits_.high; }
@@ -81,16 +85,17 @@ class live_stack {
   bool is_own_;
   std::uintptr_t first_;  // the first stack pointer
   stack_reads& reads_;
+  std::uintptr_t* stacks_;                   // null: nobody asks for the frames' stack pointers
   std::uintptr_t known_page_ = UINTPTR_MAX;  // none
 };
 
 }  // namespace
 
-std::size_t walk(const caller& caller, const stack_limits& limits, std::uintptr_t* frames,
-                 stack_reads& reads) noexcept {
+std::size_t walk(const caller& caller, const stack_limits& limits, std::uintptr_t* frames, stack_reads& reads,
+                 std::uintptr_t* stacks) noexcept {
   reads.count = 0;
   reads.depends_on_frame = false;
-  live_stack memory(limits, caller.stack, reads);
+  live_stack memory(limits, caller.stack, reads, stacks);
   return unwind::walk(caller, memory, row_at, frames, format::max_frames);
 }
 

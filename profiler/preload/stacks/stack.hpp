@@ -50,7 +50,8 @@ struct stack_reads {
 // format::max_frames. It uses call frame information, and frame pointers through code that has none. `limits` are
 // those of the thread's own stack; on any other one (a fiber's, a signal's) it asks the kernel for each page whether
 // it can be read, at some 100 ns each. From a signal's stack the walk continues where the signal interrupted the
-// program.
-std::size_t walk(const caller& caller, const stack_limits& limits, std::uintptr_t* frames, stack_reads& reads) noexcept;
+// program. `stacks` gets the stack pointer of each frame, unless it is null.
+std::size_t walk(const caller& caller, const stack_limits& limits, std::uintptr_t* frames, stack_reads& reads,
+                 std::uintptr_t* stacks = nullptr) noexcept;
 
 }  // namespace tarn::preload

@@ -1,5 +1,6 @@
 // Caches the stacks that a thread was last seen with, each with its site. A stack that has not changed is recognised
-// by the words on it, without a look at the layout of its frames.
+// by the words on it, without a look at the layout of its frames. Python's frames are not on it: their hash is
+// compared.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,7 @@ class stack_cache {
   struct cached_stack {
     caller caller_registers;
     stack_reads reads;
+    std::uint64_t python;  // the hash of its Python frames; 0: none
     std::uint32_t site;
     format::cell* cell;  // counts the site's blocks of this thread; null until it is needed
   };
@@ -34,9 +36,9 @@ class stack_cache {
   };
 
   // Returns null when the stack is not known.
-  cached_stack* find(const caller& caller) noexcept {
-    cached_stack& cached = slot_of(caller);
-    return is_unchanged(cached, caller) ? &cached : nullptr;
+  cached_stack* find(const caller& caller, std::uint64_t python = 0) noexcept {
+    cached_stack& cached = slot_of(caller, python);
+    return cached.python == python && is_unchanged(cached, caller) ? &cached : nullptr;
   }
   // Returns the hold of a lock, seen from a call at `present`; null when it is not known.
   cached_hold* find_hold(const acquisition_point& acquisition, const caller& present) noexcept {
@@ -45,7 +47,11 @@ class stack_cache {
   }
 
   // Returns the slot for a walk from this caller, and empties it. The walk must end with keep().
-  cached_stack& slot_for(const caller& caller) noexcept { return emptied(slot_of(caller)); }
+  cached_stack& slot_for(const caller& caller, std::uint64_t python = 0) noexcept {
+    cached_stack& slot = emptied(slot_of(caller, python));
+    slot.python = python;
+    return slot;
+  }
   cached_stack& slot_for_hold(const acquisition_point& acquisition, const caller& present) noexcept {
     cached_hold& slot = slot_of(acquisition, present);
     slot.acquisition = acquisition;
@@ -88,7 +94,9 @@ class stack_cache {
   static std::uint64_t hash_of(const caller& caller) noexcept {
     return (caller.address ^ caller.stack << 7) * 0x9e3779b97f4a7c15ULL;
   }
-  cached_stack& slot_of(const caller& caller) noexcept { return slots_[hash_of(caller) >> 56]; }
+  cached_stack& slot_of(const caller& caller, std::uint64_t python) noexcept {
+    return slots_[(hash_of(caller) ^ python * 0xd6e8feb86659fd93ULL) >> 56];
+  }
   cached_hold& slot_of(const acquisition_point& acquisition, const caller& present) noexcept {
     return hold_slots_[((hash_of(present) ^ acquisition.caller) * 0x9fb21c651e98df25ULL) >> 60];
   }

@@ -32,6 +32,7 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.open_uses, recording.open_uses);
   EXPECT_EQ(read.open_calls, recording.open_calls);
   EXPECT_EQ(read.quiet_regions, recording.quiet_regions);
+  EXPECT_EQ(read.python_codes, recording.python_codes);
   EXPECT_EQ(read.violations, recording.violations);
   EXPECT_EQ(read.cpu.interval_ns, recording.cpu.interval_ns);
   EXPECT_EQ(read.cpu.lost, recording.cpu.lost);
@@ -82,6 +83,7 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   recording.quiet_regions.push_back({1, "another", 1});
   recording.violations[{3, 3, 1}][lock_waits] = 1;
   recording.cpu.lost = 4;
+  recording.python_codes.push_back({1, std::uint64_t{0x5079} << 48, 40, 7, "a.py", "f", std::string("\x80\0", 2)});
   recording.cpu.modules.push_back({0, 0x9000, 0xa000, 0, "/lib/other.so", ""});
   recording.cpu.threads[1].name = "worker";
   recording.cpu.threads.push_back({1, 10, "late"});

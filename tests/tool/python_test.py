@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""The Python functions on recorded stacks: docs/guide/languages.md."""
+
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+from paths import PATHS, FolderTest, main
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "recorded/functions.py"
+VERSION = "import sys; print(sys.version_info[:2] == (3, 11) and sys.version_info >= (3, 11, 1))"
+
+
+def is_read(interpreter):
+    result = subprocess.run([interpreter, "-c", VERSION], capture_output=True, text=True, check=False)
+    return result.stdout == "True\n"
+
+
+PYTHON = next((path for path in ("/usr/bin/python3", sys.executable) if is_read(path)), None)
+
+
+def line_of(word):
+    """The line of the program that has this word as its comment."""
+    lines = PROGRAM.read_text(encoding="utf-8").splitlines()
+    return next(number for number, text in enumerate(lines, 1) if text.endswith(f"# {word}"))
+
+
+def python_frames(site):
+    return [(frame["function"], frame["line"]) for frame in site["stack"] if frame["module"] == "[Python]"]
+
+
+@unittest.skipIf(PYTHON is None, "no CPython 3.11")
+class PythonFunctions(FolderTest):
+    def report(self, recording="rec"):
+        return json.loads(self.tarn("report", "--json", "--quick", "--top", "100000", recording).stdout)
+
+    def record(self, *arguments, modes=("--full",), output=None):
+        result = self.tarn("record", *modes, "-o", "rec", "--", PYTHON, PROGRAM, *map(str, arguments))
+        if output is not None:
+            self.assertEqual(result.stdout, f"{output}\n")
+        return self.report()
+
+    def allocations(self, report):
+        """The allocations of the program's own lines, by the Python functions on the stack, the innermost first."""
+        counts = collections.Counter()
+        for site in report["sites"]:
+            if frames := python_frames(site):
+                counts[tuple(frames)] += site["allocations"]
+        return counts
+
+    def check(self, report, count, *frames):
+        expected = (*frames, ("<module>", line_of("starts")))
+        stacks = {stack: number for stack, number in self.allocations(report).items() if stack[0] == frames[0]}
+        self.assertEqual(list(stacks), [expected])
+        self.assertGreaterEqual(stacks[expected], count)
+        self.assertLess(stacks[expected], count + count / 10 + 5)
+
+    def test_nested_calls(self):
+        report = self.record("nested", output=1000)
+        nests = line_of("nests")
+        self.check(report, 1000, ("Table.fill", line_of("fills")), ("nested.<locals>.inner", nests),
+                   ("nested", nests + 1))
+        site = next(site for site in report["sites"] if ["Table.fill"] == [name for name, _ in python_frames(site)][:1])
+        decides = site["stack"][site["frame_index"]]
+        self.assertEqual((decides["function"], decides["file"]), ("Table.fill", str(PROGRAM)))
+        self.assertEqual(site["source_line"], "rows.append(bytearray(6000))  # fills")
+        text = self.tarn("report", "--quick", "rec").stdout
+        self.assertIn(f"functions.py:{line_of('fills')} Table.fill ", text)
+
+    def test_samples(self):
+        counts = self.allocations(self.record("nested", 30_000, modes=(), output=30_000))
+        filled = sum(count for stack, count in counts.items() if stack[0] == ("Table.fill", line_of("fills")))
+        self.assertLess(abs(filled - 30_000), 10_000)
+
+    def test_generator(self):
+        sums = line_of("yields") + 4
+        self.check(self.record("generator", output=1000), 1000, ("numbers", line_of("yields")),
+                   ("generator.<locals>.<genexpr>", sums), ("generator", sums))
+
+    def test_callback_of_c(self):
+        report = self.record("callback", output=1000)
+        self.check(report, 1000, ("rank", line_of("ranks")), ("callback", line_of("sorts")))
+
+    def test_threads(self):
+        counts = self.allocations(self.record("threads", output=3))
+        stacks = {stack: count for stack, count in counts.items() if stack[0] == ("buffer", line_of("allocates"))}
+        self.assertEqual({stack[1] for stack in stacks}, {("threads.<locals>.work", line_of("works"))})
+        self.assertEqual({tuple(name for name, _ in stack[2:]) for stack in stacks},
+                         {("Thread.run", "Thread._bootstrap_inner", "Thread._bootstrap")})
+        self.assertGreaterEqual(sum(stacks.values()), 3000)
+
+    def test_code_at_the_address_of_freed_code(self):
+        report = self.record("remade", 5000, output=5000)
+        counts = collections.Counter()
+        for stack, count in self.allocations(report).items():
+            if stack[0][0].startswith("made_"):
+                self.assertEqual(stack[0][1], 2)
+                self.assertEqual(stack[1], ("<module>", 3))
+                counts[stack[0][0]] += count
+        self.assertEqual(len(counts), 5000)
+        self.assertEqual({count for count in counts.values() if count > 2}, set())
+
+    def test_deep_recursion(self):
+        report = self.record("recursion", output=2000)
+        stacks = [stack for stack in self.allocations(report) if stack[0] == ("buffer", line_of("allocates"))]
+        ends = (("buffer", line_of("allocates")), ("descend.<locals>.<listcomp>", line_of("ends")),
+                ("descend", line_of("ends")))
+        self.assertEqual([stack[:3] for stack in stacks], [ends])  # sites of one function stand together
+        self.assertEqual(set(stacks[0][3:-2]), {("descend", line_of("descends"))})
+        self.assertGreater(len(stacks[0]), 10)
+
+    def test_deep_recursion_through_c(self):
+        stacks = [stack for stack in self.allocations(self.record("recursion_through_c", output=201))
+                 if stack[0] == ("buffer", line_of("allocates"))]
+        self.assertGreater(len(max(stacks, key=len)), 30)
+        counts = line_of("counts")
+        self.assertEqual({frame for stack in stacks for frame in stack[2:-2]}, {("Reversed.__len__", counts)})
+
+    def test_system_calls(self):
+        report = self.record("calls", output=1000)
+        looks = [group["count"] for group in report["syscalls"]
+                 if python_frames(group)[:1] == [("calls", line_of("looks"))]]
+        self.assertEqual(sum(looks), 1000)
+
+    def test_signals(self):
+        for modes in ("--full",), ():
+            self.record("signals", 300, modes=modes, output=300)
+
+    def test_subinterpreter(self):
+        self.record("subinterpreter", output=1)
+
+    def test_thread_of_the_c_library(self):
+        counts = self.allocations(self.record("foreign", output=20))
+        stacks = {stack[1][0] for stack in counts if stack[0] == ("buffer", line_of("allocates"))}
+        self.assertEqual(stacks, {"foreign.<locals>.<lambda>"})
+
+    def test_fork_and_exec(self):
+        result = self.tarn("record", "--full", "--follow", "-o", "rec", "--", PYTHON, PROGRAM, "child")
+        self.assertEqual(result.stdout, "100\n0\n")
+        functions = [{stack[0] for stack in self.allocations(self.report(path.name))}
+                     for path in self.folder.iterdir() if path.name != "rec"]
+        self.assertEqual(len(functions), 1)
+        self.assertIn(("buffer", line_of("allocates")), functions[0])
+        self.assertIn(("Table.fill", line_of("fills")), functions[0])
+
+    def test_attached(self):
+        with subprocess.Popen([PYTHON, PROGRAM, "endless"], stdout=subprocess.PIPE, text=True) as running:
+            try:
+                self.assertEqual(running.stdout.readline(), "ready\n")
+                self.tarn("record", "--pid", str(running.pid), "--heap", "--for", "1s", "-o", "rec")
+                self.assertIsNone(running.poll())
+            finally:
+                running.kill()
+        stacks = {stack[0] for stack in self.allocations(self.report())}
+        self.assertIn(("buffer", line_of("allocates")), stacks)
+
+
+if __name__ == "__main__":
+    main("tarn")

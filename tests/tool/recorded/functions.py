@@ -1,0 +1,142 @@
+"""Python functions with allocations and calls of their own, each started by its name: python_test.py records them."""
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+
+rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+
+
+def buffer():
+    return bytearray(5000)  # allocates
+
+
+class Table:
+    def fill(self, count):
+        rows = []
+        for _ in range(count):
+            rows.append(bytearray(6000))  # fills
+        return rows
+
+
+def nested():
+    def inner():
+        return Table().fill(rounds)  # nests
+    return len(inner())
+
+
+def numbers(count):
+    for _ in range(count):
+        yield bytearray(7000)  # yields
+
+
+def generator():
+    return sum(1 for _ in numbers(rounds))
+
+
+def rank(word):
+    return bytearray(5000 + word)  # ranks
+
+
+def callback():
+    return len(sorted(range(rounds), key=rank))  # sorts
+
+
+def threads():
+    def work():
+        for _ in range(rounds):
+            buffer()  # works
+    running = [threading.Thread(target=work) for _ in range(3)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    return len(running)
+
+
+def remade():
+    """The memory of each function is that of the one before."""
+    for number in range(rounds):
+        exec(compile(f"def made_{number:05}():\n    return bytearray(5000)\nmade_{number:05}()", "made", "exec"), {})
+    return rounds
+
+
+def descend(depth):
+    if depth == 0:
+        return len([buffer() for _ in range(rounds)])  # ends
+    return descend(depth - 1)  # descends
+
+
+def recursion():
+    sys.setrecursionlimit(100_000)
+    return descend(50_000) + descend(10)
+
+
+class Reversed:
+    def __init__(self, depth):
+        self.depth = depth
+
+    def __len__(self):
+        buffer()
+        return 1 + (len(Reversed(self.depth - 1)) if self.depth > 0 else 0)  # counts
+
+
+def recursion_through_c():
+    return len(Reversed(200))
+
+
+def calls():
+    for _ in range(rounds):
+        os.stat("/")  # looks
+    return rounds
+
+
+def signals():
+    """Handlers interrupt the interpreter anywhere, and make calls there."""
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(ends[1], warn_on_full_buffer=False)
+    signal.signal(signal.SIGALRM, lambda *_: buffer())
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    for _ in range(rounds):
+        descend(20)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return rounds
+
+
+def subinterpreter():
+    import _xxsubinterpreters
+    interpreter = _xxsubinterpreters.create()
+    _xxsubinterpreters.run_string(interpreter, "def lone():\n    return [bytearray(5000) for _ in range(100)]\nlone()")
+    _xxsubinterpreters.destroy(interpreter)
+    return 1
+
+
+def foreign():
+    """The C library calls a function of Python in a thread of its own, which has no Python state before."""
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lambda _: len(buffer()) and None)
+    library, thread = ctypes.CDLL(None), ctypes.c_ulong()
+    for _ in range(20):
+        library.pthread_create(ctypes.byref(thread), None, function, None)
+        library.pthread_join(thread, None)
+    return 20
+
+
+def child():
+    if os.fork() == 0:
+        buffer()
+        os.execv(sys.executable, [sys.executable, __file__, "nested", "100"])
+    return os.wait()[1]
+
+
+def endless():
+    print("ready", flush=True)
+    while True:
+        buffer()
+        time.sleep(0.001)
+
+
+print(globals()[sys.argv[1]](), flush=True)  # starts
