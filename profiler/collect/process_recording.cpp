@@ -84,7 +84,7 @@ void process_recording::forget_past() {
   before_ = now_;
   before_.sites.clear(), before_.modules.clear(), before_.python_codes.clear(),
       before_.excerpts.clear();  // since() takes those of now
-  before_.cpu.stacks.clear(), before_.cpu.modules.clear();
+  before_.cpu.stacks.clear(), before_.cpu.modules.clear(), before_.cpu.python_codes.clear();
 }
 
 void process_recording::begin_next(const std::string& path) {

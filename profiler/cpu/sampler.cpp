@@ -9,7 +9,7 @@
 namespace tarn::cpu {
 namespace {
 
-constexpr std::chrono::milliseconds shortest_pause{2}, stops_pause{25}, longest_pause{100};
+constexpr std::chrono::milliseconds shortest_pause{2}, stops_pause{25}, longest_pause{100}, memory_pause{5};
 constexpr double high_fill = 0.25, low_fill = 0.05;
 
 }  // namespace
@@ -33,7 +33,8 @@ void sampler::take_until(std::uint64_t bound_ns) {
   auto record = pending_.begin();
   for (; record != pending_.end() && record->at_ns <= bound_ns; ++record) samples_.add(*record);
   pending_.erase(pending_.begin(), record);
-  next_ = steady::now() + pause_;
+  // The memory of a program tells only for a short time what ran at a sample.
+  next_ = steady::now() + (samples_.reads_memory() ? std::min(pause_, memory_pause) : pause_);
 }
 
 // Takes at most one percent of a processor.

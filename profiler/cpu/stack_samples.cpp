@@ -104,8 +104,10 @@ std::uint32_t stack_samples::stack_number(pid_t process, process_state& state, s
     const unwind::elf_file& file = *module->file;
     const bool has_parts = file.high() > file.low();
     const std::uint64_t start = module->bias + file.low(), end = module->bias + file.high();
-    state.samples.modules.push_back({image, has_parts ? start : module->start, has_parts ? end : module->end,
-                                     module->bias, module->path, format::build_id_of(module->path), 0});
+    state.samples.modules.push_back(
+        {image, has_parts ? start : module->start, has_parts ? end : module->end, module->bias, module->path,
+         format::build_id_of(module->path),
+         state.python != nullptr && module->path == state.last_python ? format::own_python : 0});
   }
   format::site_facts stack{image, std::move(frames)};
   const auto [number, is_new] =
@@ -197,10 +199,24 @@ stack_samples::sampled_stack stack_samples::read_stack(pid_t process, process_st
   return walk(process, state, registers, abi == PERF_SAMPLE_REGS_ABI_64 ? std::span(bytes, copied) : no_stack);
 }
 
+void stack_samples::look_for_python(pid_t process, process_state& state, const std::vector<std::uint64_t>& frames) {
+  if (state.python != nullptr) return;
+  for (const std::uint64_t frame : frames) {
+    const mapping* const module = mapping_at(process, state, frame - 1);
+    if (module == nullptr || module->path == state.last_python) continue;
+    if (module->path.find("python", module->path.rfind('/') + 1) == std::string::npos) continue;
+    state.last_python = module->path;
+    state.python = python_process::make(process, module->path, module->bias);
+    reads_memory_ = reads_memory_ || state.python != nullptr;
+    if (state.python != nullptr) return;
+  }
+}
+
 stack_samples::sampled_stack stack_samples::walk(pid_t process, process_state& state, const unwind::caller& registers,
                                                  std::span<const std::byte> bytes) {
   std::vector<std::uint64_t> frames;
-  unwind::copied_stack memory(registers.stack, bytes.data(), bytes.size());
+  std::array<std::uintptr_t, format::max_cpu_frames> stacks;
+  unwind::copied_stack memory(registers.stack, bytes.data(), bytes.size(), stacks.data());
   if (bytes.data() != nullptr) {
     std::array<std::uintptr_t, format::max_cpu_frames> walked;
     const auto row_of = [&](std::uint64_t address) {
@@ -211,6 +227,15 @@ stack_samples::sampled_stack stack_samples::walk(pid_t process, process_state& s
     frames.assign(walked.begin(), walked.begin() + static_cast<std::ptrdiff_t>(count));
   }
   const bool is_cut = memory.is_cut() || frames.size() == format::max_cpu_frames;
+  look_for_python(process, state, frames);
+  if (state.python != nullptr) {
+    const auto is_interpreter = [&](std::uint64_t frame) {
+      const mapping* const module = mapping_at(process, state, frame - 1);
+      return module != nullptr && module->path == state.last_python;
+    };
+    frames = state.python->with_python(frames, stacks.data(), memory, static_cast<std::uint32_t>(state.execs.size()),
+                                       is_interpreter, state.samples.python_codes);
+  }
   return {stack_number(process, state, std::move(frames)), is_cut};
 }
 
@@ -243,6 +268,8 @@ void stack_samples::add_command(const perf_record& record) {
   if (is_exec) {
     for (auto& [number, times] : state.threads) change(state, number, format::waiting_ns, record.at_ns);
     state.execs.push_back(record.at_ns);
+    state.python = nullptr;
+    state.last_python.clear();
     state.mappings.clear();
     state.names.clear();
     state.threads.clear();
@@ -477,6 +504,7 @@ void stack_samples::read(pid_t process, std::uint64_t begun_ns, std::uint32_t fi
     image = first_image + (image > earlier_images ? image - earlier_images : 0);
   };
   target.modules = state.samples.modules;
+  target.python_codes = state.samples.python_codes;
   target.threads = state.samples.threads;
   target.stacks = state.samples.stacks;
   target.cells.clear();
@@ -493,6 +521,7 @@ void stack_samples::read(pid_t process, std::uint64_t begun_ns, std::uint32_t fi
   // Modules of earlier images must not stand for those of the first recorded one.
   std::erase_if(target.modules, [&](const format::module_facts& module) { return module.image < earlier_images; });
   for (format::module_facts& module : target.modules) number(module.image);
+  for (format::python_code_facts& code : target.python_codes) number(code.image);
   for (format::cpu_thread& thread : target.threads) number(thread.image);
   for (format::site_facts& stack : target.stacks) number(stack.image);
 }

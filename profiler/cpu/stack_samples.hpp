@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profiler/cpu/perf_events.hpp"
+#include "profiler/cpu/python_process.hpp"
 #include "profiler/cpu/run_delays.hpp"
 #include "profiler/format/recording.hpp"
 #include "profiler/unwind/elf_file.hpp"
@@ -29,6 +30,8 @@ class stack_samples {
   void keep_only(pid_t process) { kept_process_ = process; }
   // Takes the next record in the order of time.
   void add(const perf_record& record);
+  // Returns whether stacks are read from the memory of programs, which changes.
+  bool reads_memory() const { return reads_memory_; }
   // Sets the time up to which all records were added: until then, each thread stays in the state of its last record.
   void set_time(std::uint64_t now_ns) { now_ns_ = now_ns; }
   // Reads how long the threads that live now have been ready to run. Call it after set_time().
@@ -64,6 +67,8 @@ class stack_samples {
     std::map<wait_key, wait_sums> waits;
     std::map<std::uint32_t, thread_delay> delays;  // by the thread's number
     format::cpu_recording samples;
+    std::unique_ptr<python_process> python;  // null: no stack had a frame of a CPython that can be read
+    std::string last_python;                 // the file in which it was looked for
     std::map<format::site_facts, std::uint32_t> stack_numbers;
     std::map<std::pair<std::uint32_t, pid_t>, std::uint32_t> thread_numbers;  // by image and id
   };
@@ -93,6 +98,8 @@ class stack_samples {
     bool is_cut = false;
   };
   // `bytes` are the stack from its stack pointer up.
+  // Looks whether one of the frames is in a CPython.
+  void look_for_python(pid_t process, process_state& state, const std::vector<std::uint64_t>& frames);
   sampled_stack walk(pid_t process, process_state& state, const unwind::caller& registers,
                      std::span<const std::byte> bytes);
   std::uint32_t stack_of_waiting(pid_t process, process_state& state, pid_t thread);
@@ -103,6 +110,7 @@ class stack_samples {
   void add_fork(const perf_record& record);
   void add_exit(const perf_record& record);
 
+  bool reads_memory_ = false;
   pid_t kept_process_ = 0;  // 0: all processes
   std::uint64_t lost_ = 0, lost_until_ns_ = 0, now_ns_ = 0;
   std::map<pid_t, process_state> processes_;

@@ -417,6 +417,7 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::residence: return read_residence(input, result);
     case block_kind::cpu_facts: return read_cpu_facts(input, result);
     case block_kind::cpu_modules: return read_modules(input, result.cpu.modules);
+    case block_kind::cpu_python_codes: return read_python_codes(input, result.cpu.python_codes);
     case block_kind::cpu_threads: return read_cpu_threads(input, result);
     case block_kind::cpu_stacks: return read_sites(input, result.cpu.stacks, max_cpu_frames);
     case block_kind::cpu_cells: return read_cells(input, result, result.cpu.cells, watching);

@@ -28,7 +28,8 @@ enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded,
                                         peak, residence, work,
                                         cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks, open_uses,
-                                        open_calls, contents, predecessors, limits, python_codes };
+                                        open_calls, contents, predecessors, limits, python_codes,
+                                        cpu_python_codes };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -184,6 +185,7 @@ struct cpu_recording {
   std::uint64_t lost = 0;             // records that the kernel had no room for, of all processes that were sampled
   bool is_kernel_hidden = false;      // the kernel allowed no samples of its own code
   std::vector<module_facts> modules;  // the modules of the stacks
+  std::vector<python_code_facts> python_codes;
   std::vector<cpu_thread> threads;
   std::vector<site_facts> stacks;  // stack 0 has no frames: it stands for unknown ones and those beyond the limit
   std::map<cpu_key, cpu_counts> cells;

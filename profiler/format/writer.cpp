@@ -172,10 +172,11 @@ void writer::modules(block_kind kind, const std::vector<module_facts>& now, std:
   before = now;
 }
 
-void writer::python_codes(const recording& now) {
+void writer::python_codes(block_kind kind, const std::vector<python_code_facts>& now,
+                          std::vector<python_code_facts>& before) {
   encoder output;
-  for (std::size_t number = written_.python_codes.size(); number < now.python_codes.size(); ++number) {
-    const python_code_facts& code = now.python_codes[number];
+  for (std::size_t number = before.size(); number < now.size(); ++number) {
+    const python_code_facts& code = now[number];
     output.number(code.image);
     output.number(code.start);
     output.number(code.bytes);
@@ -185,8 +186,8 @@ void writer::python_codes(const recording& now) {
     output.text(code.lines);
   }
   if (output.bytes().empty()) return;
-  put_part(block_kind::python_codes, output.bytes());
-  written_.python_codes = now.python_codes;
+  put_part(kind, output.bytes());
+  before = now;
 }
 
 void writer::threads(const recording& now) {
@@ -266,6 +267,7 @@ void writer::cpu(const cpu_recording& now) {
   }
   if (now.modules.size() != before.modules.size())
     modules(block_kind::cpu_modules, now.modules, before.modules, encoder());
+  python_codes(block_kind::cpu_python_codes, now.python_codes, before.python_codes);
   encoder output;
   for (std::size_t number = 0; number < now.threads.size(); ++number) {
     const cpu_thread& thread = now.threads[number];
@@ -474,7 +476,7 @@ void writer::timestamp(const recording& now) {
 
 void writer::changes(const recording& now) {
   modules(now);
-  python_codes(now);
+  python_codes(block_kind::python_codes, now.python_codes, written_.python_codes);
   threads(now);
   names(now);
   predecessors(now);

@@ -38,7 +38,7 @@ class writer {
   void end_snapshot();
   void write(const void* bytes, std::size_t size);
   void modules(const recording& now);
-  void python_codes(const recording& now);
+  void python_codes(block_kind kind, const std::vector<python_code_facts>& now, std::vector<python_code_facts>& before);
   void threads(const recording& now);
   void names(const recording& now);
   void predecessors(const recording& now);

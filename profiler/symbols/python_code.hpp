@@ -19,6 +19,7 @@ class python_codes {
   // Refers to the facts from now on.
   explicit python_codes(const std::vector<format::python_code_facts>& facts);
 
+  std::size_t size() const { return codes_.size(); }
   // Returns the code object of a place; null if there is none. `address` is that of the instruction.
   const format::python_code_facts* find(std::uint32_t image, std::uint64_t address) const;
 

@@ -230,7 +230,8 @@ const std::vector<code_location>& symbols::resolve(std::uint32_t image, std::uin
   if (!locations.empty()) return locations;
   const std::uint64_t address = frame - 1;  // an address inside the call
   if (format::is_python_address(address)) {
-    if (!python_codes_) python_codes_.emplace(recording_.python_codes);
+    if (!python_codes_ || python_codes_->size() != recording_.python_codes.size())
+      python_codes_.emplace(recording_.python_codes);
     code_location& location = locations.emplace_back();
     location.module = python_module;
     if (const format::python_code_facts* const code = python_codes_->find(image, address)) {

@@ -10,7 +10,11 @@ namespace tarn::unwind {
 // The copied part of a thread's stack, from its stack pointer up.
 class copied_stack {
  public:
-  copied_stack(std::uintptr_t low, const std::byte* bytes, std::size_t size) : low_(low), bytes_(bytes), size_(size) {}
+  // `stacks` gets the stack pointer of each frame, unless it is null.
+  copied_stack(std::uintptr_t low, const std::byte* bytes, std::size_t size, std::uintptr_t* stacks = nullptr)
+      : low_(low), bytes_(bytes), size_(size), stacks_(stacks) {
+    if (stacks_ != nullptr) stacks_[0] = low;
+  }
 
   bool is_cut() const { return is_cut_; }
   bool has(std::uintptr_t address) const {
@@ -35,11 +39,15 @@ class copied_stack {
   }
   void note(std::uintptr_t, std::uintptr_t) {}
   void note_frame_register() {}
+  void note_frame(std::size_t index, std::uintptr_t stack) {
+    if (stacks_ != nullptr) stacks_[index] = stack;
+  }
 
  private:
   std::uintptr_t low_;
   const std::byte* bytes_;
   std::size_t size_;
+  std::uintptr_t* stacks_;
   bool is_cut_ = false;
 };
 

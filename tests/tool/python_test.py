@@ -157,6 +157,40 @@ class PythonFunctions(FolderTest):
         stacks = {stack[0] for stack in self.allocations(self.report())}
         self.assertIn(("buffer", line_of("allocates")), stacks)
 
+    def sampled(self, report):
+        """The samples of each Python function, with those of its callees."""
+        return {frame["function"]: frame["total"] for frame in report["cpu"]["functions"]
+                if frame["module"] == "[Python]"}
+
+    def test_samples_of_the_processor(self):
+        report = self.record("busy", 1000, modes=("--cpu",), output=True)
+        totals, samples = self.sampled(report), report["cpu"]["samples"]
+        self.assertGreater(samples, 100)
+        for function in "spin", "busy", "<module>":  # the first samples show where the loop has its frames
+            self.assertGreater(totals[function], samples * 0.8)
+        lines = {frame["line"] for frame in report["cpu"]["functions"] if frame["function"] == "spin"}
+        self.assertLessEqual(lines, {line_of("spins") - 1, line_of("spins"), line_of("spins") + 1})
+
+    def test_waits(self):
+        self.record("waiting", 1000, modes=("--cpu",), output=True)
+        text = self.tarn("report", "--quick", "rec").stdout.split("\nWaiting\n")[1]
+        self.assertRegex(text, rf"(?m)^   at functions.py:{line_of('waits')} waiting$")
+
+    def test_samples_of_a_running_process(self):
+        with subprocess.Popen([PYTHON, PROGRAM, "busy", "600000"], stdout=subprocess.PIPE, text=True) as running:
+            try:
+                self.tarn("record", "--pid", str(running.pid), "--cpu", "--for", "2s", "-o", "rec")
+                self.assertIsNone(running.poll())
+            finally:
+                running.kill()
+        report = self.report()
+        self.assertGreater(self.sampled(report)["spin"], report["cpu"]["samples"] * 0.5)
+
+    def test_hostile_programs_are_sampled(self):
+        for function, rounds, output in ("remade", 2000, 2000), ("recursion", 20_000, 40_000), ("signals", 300, 300):
+            with self.subTest(function=function):
+                self.record(function, rounds, modes=("--cpu",), output=output)
+
 
 if __name__ == "__main__":
     main("tarn")

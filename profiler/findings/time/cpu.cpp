@@ -55,6 +55,8 @@ format::recording with_cpu_sites(format::recording recording) {
     const auto end = recording.modules.begin() + static_cast<std::ptrdiff_t>(recorded);
     if (std::none_of(recording.modules.begin(), end, is_same)) recording.modules.push_back(std::move(module));
   }
+  std::move(cpu.python_codes.begin(), cpu.python_codes.end(), std::back_inserter(recording.python_codes));
+  cpu.python_codes.clear();
   cpu.stacks.clear();
   cpu.threads.clear();
   cpu.modules.clear();

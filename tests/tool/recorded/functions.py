@@ -139,4 +139,26 @@ def endless():
         time.sleep(0.001)
 
 
+def busy():
+    total = 0
+    end = time.process_time() + rounds / 1000
+    while time.process_time() < end:
+        total += spin()
+    return total > 0
+
+
+def spin():
+    total = 0
+    for number in range(20_000):
+        total += number * number  # spins
+    return total
+
+
+def waiting():
+    end = time.monotonic() + rounds / 1000
+    while time.monotonic() < end:
+        time.sleep(0.01)  # waits
+    return True
+
+
 print(globals()[sys.argv[1]](), flush=True)  # starts

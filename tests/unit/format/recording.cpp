@@ -38,6 +38,7 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.cpu.lost, recording.cpu.lost);
   EXPECT_EQ(read.cpu.is_kernel_hidden, recording.cpu.is_kernel_hidden);
   EXPECT_EQ(read.cpu.modules, recording.cpu.modules);
+  EXPECT_EQ(read.cpu.python_codes, recording.cpu.python_codes);
   EXPECT_EQ(read.cpu.threads, recording.cpu.threads);
   EXPECT_EQ(read.cpu.stacks, recording.cpu.stacks);
   EXPECT_EQ(read.cpu.cells, recording.cpu.cells);
@@ -84,6 +85,7 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   recording.violations[{3, 3, 1}][lock_waits] = 1;
   recording.cpu.lost = 4;
   recording.python_codes.push_back({1, std::uint64_t{0x5079} << 48, 40, 7, "a.py", "f", std::string("\x80\0", 2)});
+  recording.cpu.python_codes.push_back({0, (std::uint64_t{0x5079} << 48) + 2, 4, 1, "b.py", "g", ""});
   recording.cpu.modules.push_back({0, 0x9000, 0xa000, 0, "/lib/other.so", ""});
   recording.cpu.threads[1].name = "worker";
   recording.cpu.threads.push_back({1, 10, "late"});
