@@ -24,6 +24,15 @@ class lock {
       }
     }
   }
+  // Returns false where the lock stays taken: a signal's handler may have interrupted the thread that holds it.
+  bool try_acquire() noexcept {
+    constexpr int tries = 8;
+    for (int left = tries; left > 0; --left) {
+      if (!is_taken_.exchange(true, std::memory_order_acquire)) return true;
+      own_call(SYS_sched_yield);
+    }
+    return false;
+  }
   void release() noexcept { is_taken_.store(false, std::memory_order_release); }
   // Frees the lock in a child of fork, where the other threads, which may have held it, are gone.
   void begin_anew() noexcept { release(); }

@@ -38,8 +38,25 @@ void set(format::own_range& range, std::uint64_t start, std::uint64_t bytes) noe
   range.bytes.store(bytes, std::memory_order_relaxed);
 }
 
+// A signal's handler maps memory too, and may have interrupted this thread here. It does not wait for the lock: the
+// range is then not told apart from the program's.
+class noting_if_free {
+ public:
+  noting_if_free() noexcept : is_held_(noting.try_acquire()) {}
+  noting_if_free(const noting_if_free&) = delete;
+  noting_if_free& operator=(const noting_if_free&) = delete;
+  ~noting_if_free() {
+    if (is_held_) noting.release();
+  }
+  explicit operator bool() const noexcept { return is_held_; }
+
+ private:
+  bool is_held_;
+};
+
 void note_range(std::uint64_t start, std::uint64_t bytes) noexcept {
-  const holding guard(noting);
+  const noting_if_free guard;
+  if (!guard) return;
   format::own_range* unused = nullptr;
   for (std::size_t index = 0; index < max_ranges; ++index) {
     format::own_range& range = ranges[index];
@@ -58,7 +75,8 @@ void note_range(std::uint64_t start, std::uint64_t bytes) noexcept {
 
 // Forgets addresses that are a range, or one end of it. Those in the middle of a range stay.
 void forget_range(std::uint64_t start, std::uint64_t bytes) noexcept {
-  const holding guard(noting);
+  const noting_if_free guard;
+  if (!guard) return;
   for (std::size_t index = 0; index < max_ranges; ++index) {
     format::own_range& range = ranges[index];
     const std::uint64_t range_start = range.start.load(std::memory_order_relaxed);
