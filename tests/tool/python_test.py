@@ -132,6 +132,12 @@ class PythonFunctions(FolderTest):
     def test_subinterpreter(self):
         self.record("subinterpreter", output=1)
 
+    def test_daemon_threads(self):
+        for _ in range(4):
+            counts = self.allocations(self.record("daemons", output=4))
+        works = {stack[1][0] for stack in counts if stack[0] == ("buffer", line_of("allocates"))}
+        self.assertEqual(works, {"daemons.<locals>.work"})
+
     def test_thread_of_the_c_library(self):
         counts = self.allocations(self.record("foreign", output=20))
         stacks = {stack[1][0] for stack in counts if stack[0] == ("buffer", line_of("allocates"))}

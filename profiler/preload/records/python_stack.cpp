@@ -16,7 +16,9 @@ namespace {
 
 constinit python_types types = {};
 using state_function = void* (*)();
+using ending_function = int (*)();
 constinit state_function state_of_thread = nullptr;  // PyGILState_GetThisThreadState(): the thread's own value
+constinit ending_function is_ending = nullptr;       // _Py_IsFinalizing(): then the states of other threads are freed
 constinit std::uintptr_t interpreter_low = 0, interpreter_high = 0;
 
 std::uintptr_t address_of(const char* name) noexcept {
@@ -109,10 +111,12 @@ void look_for_python() noexcept {
   types = {format::python_layout_of(*version), address_of("PyCode_Type"), address_of("PyUnicode_Type"),
            address_of("PyBytes_Type")};
   state_of_thread = reinterpret_cast<state_function>(address_of("PyGILState_GetThisThreadState"));
+  is_ending = reinterpret_cast<ending_function>(address_of("_Py_IsFinalizing"));
   const std::uintptr_t loop = address_of("_PyEval_EvalFrameDefault");
   dl_find_object object;
   if (types.layout == nullptr || types.code == 0 || types.string == 0 || types.bytes == 0 ||
-      state_of_thread == nullptr || loop == 0 || ::_dl_find_object(reinterpret_cast<void*>(loop), &object) != 0)
+      state_of_thread == nullptr || is_ending == nullptr || loop == 0 ||
+      ::_dl_find_object(reinterpret_cast<void*>(loop), &object) != 0)
     return;
   interpreter_low = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
   interpreter_high = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
@@ -124,6 +128,7 @@ void read_python_stack(const caller& caller, const stack_limits& limits, met_pyt
   const format::python_layout& layout = *types.layout;
   result.hash = 0;
   result.frame_count = result.activation_count = 0;
+  if (is_ending() != 0) return;
   const auto state = reinterpret_cast<std::uintptr_t>(state_of_thread());
   if (state == 0) return;
   frame_reader reader(state, met);

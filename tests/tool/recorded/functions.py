@@ -125,6 +125,18 @@ def foreign():
     return 20
 
 
+def daemons():
+    """Threads that the interpreter does not wait for at its end, and whose states it frees."""
+    def work():
+        while True:
+            buffer()
+            time.sleep(0)
+    for _ in range(4):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.05)
+    return 4
+
+
 def child():
     if os.fork() == 0:
         buffer()
