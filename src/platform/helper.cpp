@@ -72,17 +72,40 @@ std::size_t depth_of(const void* variable) noexcept {
   return static_cast<std::size_t>(reinterpret_cast<const char*>(thread_pointer()) - static_cast<const char*>(variable));
 }
 
+// errno is such a variable with glibc; with musl it lies in the C library's record.
 std::size_t variable_bytes() noexcept {
-  const std::size_t of_errno = depth_of(&errno);
+  const std::size_t of_errno = &errno < static_cast<const void*>(thread_pointer()) ? depth_of(&errno) : 0;
   const std::size_t of_locks = held_locks::storage() == nullptr ? 0 : depth_of(held_locks::storage());
   return base::align_up((of_errno < of_locks ? of_locks : of_errno) + 64, page_bytes());
 }
 
-int run(void*) noexcept {
+[[noreturn]] void run() noexcept {
   last_number.store(number.load(std::memory_order_relaxed), std::memory_order_relaxed);
   prctl(PR_SET_NAME, "tarn-purge");
   task();
-  return 0;
+  for (;;) syscall(SYS_exit, 0);
+}
+
+// Makes the system call clone(), after which a thread runs run() on a stack of its own; returns a negative number where
+// there is none. The C library's function of that name refuses these flags since musl 1.2.5. The return address of
+// run() is 0, where debuggers end a call stack.
+long start_thread(long flags, char* stack_end, const control_block* block) noexcept {
+  long result = SYS_clone;
+  // They are not const, because GCC puts a constant into any register.
+  register void* cleared_at_end asm("r10") = &number;
+  register const control_block* pointer asm("r8") = block;
+  asm volatile(
+      "syscall\n\t"
+      "test %%rax, %%rax\n\t"
+      "jnz 1f\n\t"
+      "xor %%ebp, %%ebp\n\t"
+      "push $0\n\t"
+      "jmp *%[run]\n"
+      "1:"
+      : "+a"(result)
+      : "D"(flags), "S"(stack_end), "d"(&number), "r"(cleared_at_end), "r"(pointer), [run] "r"(&run)
+      : "rcx", "r11", "cc", "memory");
+  return result;
 }
 
 }  // namespace
@@ -114,11 +137,10 @@ bool start_helper(void (*work)() noexcept) noexcept {
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &every_signal, &before, sizeof every_signal);
   constexpr int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_SIGHAND | CLONE_THREAD |
                         CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;  // as of every other thread
-  auto* const word = reinterpret_cast<pid_t*>(&number);
-  const int started = clone(run, stack_end, flags, nullptr, word, block, word);
+  const bool has_started = start_thread(flags, stack_end, block) >= 0;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
   errno = saved;
-  return started != -1;
+  return has_started;
 }
 
 void forget_helper() noexcept {
