@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/c_library.hpp"
 #include "platform/call_watch.hpp"
 #include "platform/sanitizer.hpp"
 
@@ -139,32 +140,32 @@ Function* next(std::atomic<Function*>& cached, const char* name) noexcept {
 
 using size = std::size_t;
 
-extern "C" __attribute__((weak, visibility("default"))) void* malloc(size bytes) noexcept {
+extern "C" __attribute__((weak, visibility("default"))) void* malloc(size bytes) TARN_LIBC_NOEXCEPT {
   static constinit std::atomic<void* (*)(size)> looked_up = nullptr;
   if (is_looking) return early_block(bytes);
   const heard_call call("malloc", __builtin_return_address(0));
   return next<void*(size)>(looked_up, "malloc")(bytes);
 }
 
-extern "C" __attribute__((weak, visibility("default"))) void* calloc(size count, size bytes) noexcept {
+extern "C" __attribute__((weak, visibility("default"))) void* calloc(size count, size bytes) TARN_LIBC_NOEXCEPT {
   static constinit std::atomic<void* (*)(size, size)> looked_up = nullptr;
   if (is_looking) return early_block(count * bytes);
   const heard_call call("calloc", __builtin_return_address(0));
   return next<void*(size, size)>(looked_up, "calloc")(count, bytes);
 }
 
-extern "C" __attribute__((weak, visibility("default"))) void free(void* block) noexcept {
+extern "C" __attribute__((weak, visibility("default"))) void free(void* block) TARN_LIBC_NOEXCEPT {
   static constinit std::atomic<void (*)(void*)> looked_up = nullptr;
   if (block == nullptr || is_early(block)) return;
   const heard_call call("free", __builtin_return_address(0));
   next<void(void*)>(looked_up, "free")(block);
 }
 
-TARN_HEARD(void*, realloc, "realloc", (void* block, size bytes), (block, bytes), noexcept)
-TARN_HEARD(void*, aligned_alloc, "aligned_alloc", (size alignment, size bytes), (alignment, bytes), noexcept)
-TARN_HEARD(void*, memalign, "memalign", (size alignment, size bytes), (alignment, bytes), noexcept)
+TARN_HEARD(void*, realloc, "realloc", (void* block, size bytes), (block, bytes), TARN_LIBC_NOEXCEPT)
+TARN_HEARD(void*, aligned_alloc, "aligned_alloc", (size alignment, size bytes), (alignment, bytes), TARN_LIBC_NOEXCEPT)
+TARN_HEARD(void*, memalign, "memalign", (size alignment, size bytes), (alignment, bytes), TARN_LIBC_NOEXCEPT)
 TARN_HEARD(int, posix_memalign, "posix_memalign", (void** block, size alignment, size bytes), (block, alignment, bytes),
-           noexcept)
+           TARN_LIBC_NOEXCEPT)
 
 // operator new and delete under their names in the Itanium C++ ABI, so that dlsym can look them up. An alignment is
 // passed on as a number, and std::nothrow as an address.

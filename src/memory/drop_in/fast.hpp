@@ -12,19 +12,13 @@
 
 #include <tarn/detail/fast_path.hpp>
 
+#include "base/c_library.hpp"
 #include "memory/guard/guard.hpp"
 #include "memory/heap/free_mark.hpp"
 #include "memory/pages/slab.hpp"
 
 /// Marks a name that the drop-in replaces in the C or C++ library.
 #define TARN_EXPORT __attribute__((visibility("default")))
-/// Says that a function of the C library throws nothing, as a definition must if the header does: glibc's does, musl's
-/// does not.
-#ifdef __GLIBC__
-#define TARN_LIBC_NOEXCEPT noexcept
-#else
-#define TARN_LIBC_NOEXCEPT
-#endif
 /// Marks a function whose every instruction counts, and starts it on a cache line of its own.
 #define TARN_EXPORT_FAST __attribute__((visibility("default"), aligned(64)))
 

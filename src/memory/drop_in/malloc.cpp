@@ -399,7 +399,9 @@ TARN_EXPORT std::size_t malloc_usable_size(void* block) TARN_LIBC_NOEXCEPT {
   return api::usable_bytes("malloc_usable_size", block);
 }
 
-// These are glibc's other names of the same functions. A program that calls both kinds must meet one heap.
+// These are glibc's other names of the same functions. A program that calls both kinds must meet one heap. musl has
+// some of these names for a heap of its own, which no program can call.
+#ifdef __GLIBC__
 #if __has_attribute(copy)  // GCC warns about an alias with fewer attributes
 #define TARN_COPY(name) __attribute__((copy(name)))
 #else
@@ -416,5 +418,6 @@ TARN_ALIAS(void*, __libc_memalign, memalign, (std::size_t, std::size_t))
 TARN_ALIAS(void*, __libc_valloc, valloc, (std::size_t))
 TARN_ALIAS(void*, __libc_pvalloc, pvalloc, (std::size_t))
 TARN_ALIAS(int, __posix_memalign, posix_memalign, (void**, std::size_t, std::size_t))
+#endif
 
 }  // extern "C"

@@ -1,14 +1,15 @@
 // Names the C library's functions in a static program, which has no dlsym().
 //
-// The C library defines some functions under two names, and the drop-in takes only the one that programs call. The
-// others are system calls of the calling thread alone. setgroups() has neither, so the drop-in leaves it to the C
-// library.
+// glibc defines some functions under two names, and the drop-in takes only the one that programs call. musl has one
+// function beneath these, which makes the system call in each thread. The others are system calls of the calling thread
+// alone. setgroups() has neither, so the drop-in leaves it to the C library.
 #include "memory/drop_in/next_calls.hpp"
 
 #include <sys/syscall.h>
 
 #include <cerrno>
 
+#ifdef __GLIBC__
 extern "C" {
 int __setuid(uid_t user) noexcept;
 int __setgid(gid_t group) noexcept;
@@ -17,6 +18,22 @@ int __setregid(gid_t real, gid_t effective) noexcept;
 int __setresuid(uid_t real, uid_t effective, uid_t saved) noexcept;
 int __setresgid(gid_t real, gid_t effective, gid_t saved) noexcept;
 }
+#else
+extern "C" int __setxid(int call, int first, int second, int third);
+#define TARN_IN_EACH_THREAD(call, first, second, third) \
+  __setxid(SYS_##call, static_cast<int>(first), static_cast<int>(second), static_cast<int>(third))
+static int __setuid(uid_t user) { return TARN_IN_EACH_THREAD(setuid, user, 0, 0); }
+static int __setgid(gid_t group) { return TARN_IN_EACH_THREAD(setgid, group, 0, 0); }
+static int __setreuid(uid_t real, uid_t effective) { return TARN_IN_EACH_THREAD(setreuid, real, effective, 0); }
+static int __setregid(gid_t real, gid_t effective) { return TARN_IN_EACH_THREAD(setregid, real, effective, 0); }
+static int __setresuid(uid_t real, uid_t effective, uid_t saved) {
+  return TARN_IN_EACH_THREAD(setresuid, real, effective, saved);
+}
+static int __setresgid(gid_t real, gid_t effective, gid_t saved) {
+  return TARN_IN_EACH_THREAD(setresgid, real, effective, saved);
+}
+#undef TARN_IN_EACH_THREAD
+#endif
 
 namespace tarn::drop_in::next {
 namespace {
