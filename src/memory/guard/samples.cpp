@@ -167,6 +167,8 @@ void configure(std::uint32_t new_interval) noexcept {
   if (new_interval != 0) {
     canary::draw();
     seed = platform::random_number();
+    // This thread may have allocated before, when there was no interval: musl's pthread_atfork() does.
+    blocks_left = -1;
     threads::hold_around_fork(lock);
   }
 }
