@@ -15,7 +15,9 @@
 // _dl_find_object was made for unwinders: it takes no lock, allocates nothing, and is safe in a signal handler. dladdr
 // and dl_iterate_phdr take the loader's lock, and wait forever if its holder waits for this thread or is not in a
 // forked child. Reading /proc/self/maps needs a descriptor. glibc has _dl_find_object since 2.35; without it only the
-// address is shown. A static C program has no loader, so the linker provides the address of the ELF header.
+// address is shown. musl's dladdr() is good enough: its loader unloads nothing, and holds the lock neither while it
+// runs constructors nor while it allocates. A static program has no loader, so the linker provides the address of the
+// ELF header.
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
 #endif
@@ -33,6 +35,13 @@ void append_path(text& output, std::string_view path) noexcept {
     path.remove_prefix(path.size() - max_path_shown);
   }
   output.append_escaped(path, max_path_shown);
+}
+
+using elf_header = ElfW(Ehdr);
+
+// Returns an address in the module with that header as the linker knew it.
+std::uintptr_t linked_address(std::uintptr_t address, const elf_header& header) noexcept {
+  return header.e_type == ET_DYN ? address - reinterpret_cast<std::uintptr_t>(&header) : address;
 }
 
 // The loader does not know the path of the program itself.
@@ -61,11 +70,21 @@ text& append_site(text& output, const void* return_address) noexcept {
     }
     return output.append('+').hex(address - module->l_addr);
   }
+#elif !defined(__GLIBC__)
+  Dl_info object;
+  if (::dladdr(reinterpret_cast<void*>(address), &object) != 0) {
+    const auto& header = *static_cast<const elf_header*>(object.dli_fbase);
+    if (reinterpret_cast<std::uintptr_t>(&header) + header.e_phoff == getauxval(AT_PHDR)) {
+      append_program(output);
+    } else {
+      append_path(output, object.dli_fname);
+    }
+    return output.append('+').hex(linked_address(address, header));
+  }
 #endif
   if (is_static_program()) {
     append_program(output);
-    const auto start = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
-    return output.append('+').hex(__ehdr_start.e_type == ET_DYN ? address - start : address);
+    return output.append('+').hex(linked_address(address, __ehdr_start));
   }
   return output.hex(address);
 }
