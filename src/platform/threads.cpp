@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #if __has_include(<sys/single_threaded.h>)
@@ -43,6 +44,12 @@ void append_thread(base::text& message, std::uint32_t number) noexcept {
 bool is_only_thread() noexcept {
 #if __has_include(<sys/single_threaded.h>)  // glibc 2.32
   return __libc_single_threaded != 0;
+#elif !defined(__GLIBC__) && defined(__x86_64__)
+  // musl links all threads in a ring, by the third and the fourth word of a thread's record. Anything else in these
+  // words would not be the address of the record, which means that there may be more threads.
+  auto* const record = reinterpret_cast<void**>(pthread_self());
+  return __atomic_load_n(record + 2, __ATOMIC_RELAXED) == record &&
+         __atomic_load_n(record + 3, __ATOMIC_RELAXED) == record;
 #else
   return false;
 #endif
