@@ -10,14 +10,16 @@ struct test_case {
   void (*run)(int argument_count, char** arguments);
 };
 
-// The linker gathers the cases and defines the bounds of their section, so that no list has to be kept.
+// The linker gathers the cases and defines the bounds of their section, so that no list has to be kept. The entries are
+// retained, because LLD drops a section of which only the bounds are used.
 extern const struct test_case __start_cases[], __stop_cases[];
 
 // Begins the function of a case. `arguments` begins with the name of the case, as the words of main begin with that of
 // the program.
-#define CASE(name)                                                                                               \
-  static void case_##name(int argument_count, char** arguments);                                                 \
-  static const struct test_case entry_##name __attribute__((__used__, section("cases"))) = {#name, case_##name}; \
+#define CASE(name)                                                                \
+  static void case_##name(int argument_count, char** arguments);                  \
+  static const struct test_case entry_##name                                      \
+      __attribute__((__used__, retain, section("cases"))) = {#name, case_##name}; \
   static void case_##name(int argument_count __attribute__((unused)), char** arguments __attribute__((unused)))
 
 int main(int argument_count, char** arguments) {

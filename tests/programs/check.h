@@ -11,6 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef __GLIBC__
+#include "musl.h"
+#endif
+
 // Ends the program with status 1 and names the line. Works in a forked child and in any thread;
 // stdio is left alone because it allocates.
 #define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))

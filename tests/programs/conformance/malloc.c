@@ -301,11 +301,11 @@ CASE(symbols) {
   CHECK(missing == 0);
 }
 
-void* __libc_malloc(size_t);
-void* __libc_calloc(size_t, size_t);
-void* __libc_realloc(void*, size_t);
-void* __libc_memalign(size_t, size_t);
-void __libc_free(void*);
+void* __libc_malloc(size_t) __attribute__((weak));  // musl has none of these
+void* __libc_calloc(size_t, size_t) __attribute__((weak));
+void* __libc_realloc(void*, size_t) __attribute__((weak));
+void* __libc_memalign(size_t, size_t) __attribute__((weak));
+void __libc_free(void*) __attribute__((weak));
 
 // A block of one of glibc's other names is a block of malloc, and the other way round.
 //@ broken-by realloc_drops

@@ -16,6 +16,8 @@
 #include <tarn/detail/fast_clock.hpp>
 #include <tarn/io/log.hpp>
 
+#include "base/c_library.hpp"
+
 namespace {
 
 thread_local std::uint64_t clock_reads = 0;
@@ -23,7 +25,7 @@ thread_local std::uint64_t clock_reads = 0;
 }  // namespace
 
 // Takes the place of the C library's function in this program.
-extern "C" int clock_gettime(clockid_t id, timespec* now) noexcept {
+extern "C" int clock_gettime(clockid_t id, timespec* now) TARN_LIBC_NOEXCEPT {
   static const auto real = reinterpret_cast<int (*)(clockid_t, timespec*)>(::dlsym(RTLD_NEXT, "clock_gettime"));
   ++clock_reads;
   return real(id, now);

@@ -1,5 +1,6 @@
 // A part whose handlers come late misses the fork that is under way: its child begins with a lock that a thread which
 // the child does not have took in the meantime. So each part registers its handlers when it is loaded.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -20,6 +21,8 @@
 #include <tarn/shared.hpp>
 #include <tarn/shared_pool.hpp>
 
+#include "base/c_library.hpp"
+
 extern "C" {
 extern void* __dso_handle;
 int __register_atfork(void (*before)(), void (*in_parent)(), void (*in_child)(), void* library);
@@ -34,9 +37,13 @@ std::atomic<int> late_registrations{0};
 }  // namespace
 
 // Stands in for the function of the C library, which does the same.
-extern "C" int pthread_atfork(void (*before)(), void (*in_parent)(), void (*in_child)()) noexcept {
+extern "C" int pthread_atfork(void (*before)(), void (*in_parent)(), void (*in_child)()) TARN_LIBC_NOEXCEPT {
   ++(is_loaded ? late_registrations : registrations);
+#ifdef __GLIBC__  // whose function is in each program, where dlsym() finds no second one
   return __register_atfork(before, in_parent, in_child, &__dso_handle);
+#else
+  return reinterpret_cast<decltype(&pthread_atfork)>(::dlsym(RTLD_NEXT, "pthread_atfork"))(before, in_parent, in_child);
+#endif
 }
 
 namespace {

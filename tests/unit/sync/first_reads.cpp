@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/c_library.hpp"
 #include "support/child.hpp"
 
 namespace {
@@ -27,7 +28,7 @@ std::atomic<int> barriers{0};
 }  // namespace
 
 // Stands in for the function of the C library, and counts.
-extern "C" long syscall(long number, ...) noexcept {
+extern "C" long syscall(long number, ...) TARN_LIBC_NOEXCEPT {
   std::va_list list;
   va_start(list, number);
   long values[6];
@@ -36,7 +37,8 @@ extern "C" long syscall(long number, ...) noexcept {
   if (number == SYS_membarrier) {
     ++(static_cast<int>(values[0]) == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED ? registrations : barriers);
   }
-  static const auto next = reinterpret_cast<long (*)(long, ...)>(dlsym(RTLD_NEXT, "syscall"));
+  // It is not static, because the guard of a static variable may call this function.
+  const auto next = reinterpret_cast<long (*)(long, ...)>(dlsym(RTLD_NEXT, "syscall"));
   return next(number, values[0], values[1], values[2], values[3], values[4], values[5]);
 }
 
