@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "../check.h"
 
@@ -33,7 +34,46 @@ static int change_identity(int kind) {
   }
 }
 
+static void check_users(uid_t real, uid_t effective, uid_t saved) {
+  uid_t now[3];
+  CHECK(getresuid(&now[0], &now[1], &now[2]) == 0);
+  CHECK(now[0] == real && now[1] == effective && now[2] == saved);
+}
+
+static void check_groups(gid_t real, gid_t effective, gid_t saved) {
+  gid_t now[3];
+  CHECK(getresgid(&now[0], &now[1], &now[2]) == 0);
+  CHECK(now[0] == real && now[1] == effective && now[2] == saved);
+}
+
+// Each call changes what its name says, where the system lets a child change it.
+static void check_effects(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() != 0 || setgid(7) != 0) _exit(0);
+    check_groups(7, 7, 7);
+    CHECK(setresgid(1, 2, 3) == 0);
+    check_groups(1, 2, 3);
+    CHECK(setegid(4) == 0);
+    check_groups(1, 4, 3);
+    CHECK(setregid(5, 6) == 0);
+    check_groups(5, 6, 6);
+    CHECK(setreuid(5, 0) == 0);
+    check_users(5, 0, 0);
+    CHECK(setresuid(1, 0, 3) == 0);
+    check_users(1, 0, 3);
+    CHECK(seteuid(3) == 0);
+    check_users(1, 3, 3);
+    CHECK(setuid(1) == 0);
+    check_users(1, 1, 3);
+    _exit(0);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 int main(void) {
+  check_effects();
   for (int kind = 0; kind <= 10; ++kind) {
     free_much();
 #ifdef __x86_64__
