@@ -27,7 +27,7 @@ add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=52
 set(tarn_warnings -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND tarn_warnings -Wno-sign-conversion)  # as with GCC, a change of sign alone is no warning
-  list(APPEND tarn_warnings -Wthread-safety)       # annotated locks are checked
+  list(APPEND tarn_warnings $<$<COMPILE_LANGUAGE:CXX>:-Wthread-safety>)  # annotated locks are checked
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsized-deallocation>)  # a part of C++20 that Clang 16 leaves off
 endif()
 if(TARN_WERROR)

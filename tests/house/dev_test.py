@@ -54,7 +54,7 @@ class Dev(unittest.TestCase):
             shutil.copy(PROJECT / name, self.project)
         (self.project / "packages.txt").write_text(
             "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npackage:\npeers: maybe?\nfix: one\ncheck:\n"
-            "clang: four\nappserver: one\narm: cross?\n", encoding="utf-8")
+            "clang: four\nappserver: one\narm: cross?\nmusl: loader?\n", encoding="utf-8")
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name))
         for name, body in STAND_INS.items():
@@ -205,18 +205,32 @@ class Dev(unittest.TestCase):
                           f"python3 -B {self.project}/tests/run.py {self.project}/build/test 4 -R heap"])
         self.assertIn("Going on without Conan, hadolint and kubernetes-validate\n", output)
         self.assertIn("Left out: 64-bit Arm (packages.txt, arm)\n", output)
+        self.assertIn("Left out: musl (packages.txt, musl; pip, ziglang)\n", output)
         self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release"])
 
+    def test_musl_gets_its_compiler_from_the_python_index(self):
+        self.assertIn("./dev: musl needs zig (pip: ziglang)\n", self.dev("build", "musl", expect=1))
+        for name in "chmod", "find", "ln":
+            (self.path / name).symlink_to(shutil.which(name))
+        pip = self.project / "build/zig/bin/python3"
+        pip.parent.mkdir(parents=True)
+        pip.write_text(f"#!{shutil.which('bash')}\n" + """to=${0%/bin/*}/lib/ziglang; mkdir -p "$to"
+echo "$*" >"$to/zig"; chmod +x "$to/zig"\n""", encoding="utf-8")
+        pip.chmod(0o755)
+        self.dev("build", "musl")
+        self.assertEqual((pip.parent / "zig").read_text(encoding="utf-8"), "-m pip install --quiet ziglang==0.17.1\n")
+        self.assertEqual(self.calls("cmake")[0], f"cmake --preset musl -B {self.project}/build/musl")
+
     def test_all_tests_include_arm_where_its_compiler_is(self):
-        for name in "aarch64-linux-gnu-g++", "qemu-aarch64-static":
+        for name in "aarch64-linux-gnu-g++", "qemu-aarch64-static", "musl-gcc", "zig":
             (self.path / name).symlink_to(shutil.which("true"))
         self.assertNotIn("Left out", self.dev("test", "--all"))
-        self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release", "arm"])
+        self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release", "arm", "musl"])
         self.file("have", "one", "two", "three", "maybe", "gcc-multilib")
         output = self.dev("test", "--all")
         self.assertIn("Left out: 64-bit Arm, whose cross compiler Debian does not install beside gcc-multilib\n",
                       output)
-        self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release"])
+        self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release", "musl"])
 
     def test_files_that_a_command_names_lie_where_the_caller_stands(self):
         for command in "bench", "demo":

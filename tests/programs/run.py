@@ -298,7 +298,7 @@ class Program:
         return problems, ending
 
     def runs_on_system(self):
-        if self.expected.tarn_only or self.expected.no_preload:
+        if self.expected.tarn_only or self.expected.no_preload or self.options.tarn_only:
             return False
         return self.group == "conformance" or (self.options.everywhere and self.group == "nasty")
 
@@ -405,6 +405,8 @@ def main():
     parser.add_argument("--prove", action="store_true", help="show that each program can fail")
     parser.add_argument("--everywhere", action="store_true",
                         help="run the nasty programs on the system's malloc too")
+    parser.add_argument("--tarn-only", action="store_true",
+                        help="run nothing on the system's malloc, for a C library that promises less than glibc")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",
                         help="an entry of the environment for every program, such as an option of Tarn")
     parser.add_argument("names", nargs="*", help="group/case, or a group")
