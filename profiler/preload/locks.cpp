@@ -536,7 +536,8 @@ condition_wait::condition_wait(const void* condition, const void* mutex, const c
   held_lock* const lock = guard.self().locks.find(mutex);
   if (lock == nullptr) return;
   if (waiter_count(mutex).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *lock, caller);
-  if (lock->cell != nullptr) close(*lock->use);
+  if (lock->cell == nullptr) return;
+  close(*lock->use);
   if (lock->weight == 0 || lock->since == 0) return;
   add(lock->cell->value[format::held_ticks], (clock_ticks() - lock->since) * lock->weight);
   lock->since = 0;  // stays 0 when the wait is cancelled
@@ -547,7 +548,7 @@ void condition_wait::finish(bool was_woken) noexcept {
   entry guard;
   if (!guard) return;
   held_lock* const lock = guard.self().locks.find(mutex_);
-  if (lock == nullptr || lock->weight == 0) return;
+  if (lock == nullptr || lock->cell == nullptr || lock->weight == 0) return;
   lock->since = clock_ticks();
   open(*lock->use, lock->cell->key.load(std::memory_order_relaxed), lock->since);
 }

@@ -70,8 +70,8 @@ constinit thread_local unsigned long_ways = 0;  // slow paths that were taken an
 
 // Its destructor runs at a thread's end. The values of the first 32 keys lie in the thread itself; setting one of a
 // later key allocates, so such a key is not used.
-constinit pthread_key_t key = 0;
-constinit bool has_key = false;
+constinit pthread_key_t end_key = 0;
+constinit bool has_end_key = false;
 constexpr pthread_key_t keys_in_thread = 32;
 
 // Holds the offset from the thread pointer at which the C library keeps the kernel's id of a thread, as it tells
@@ -235,7 +235,7 @@ void note_thread_name() noexcept { names_differ.store(true, std::memory_order_re
 
 void prepare_threads() noexcept {
   find_id();
-  has_key = ::pthread_key_create(&key, thread::end_of_key) == 0 && key < keys_in_thread;
+  has_end_key = ::pthread_key_create(&end_key, thread::end_of_key) == 0 && end_key < keys_in_thread;
   thread::note_stack(main_stack());
 }
 
@@ -278,7 +278,7 @@ void leave_slow_path() noexcept {
 thread* thread::make() noexcept {
   thread* const new_thread = make_numbered();
   if (new_thread == nullptr) return nullptr;
-  if (has_key) ::pthread_setspecific(key, new_thread);
+  if (has_end_key) ::pthread_setspecific(end_key, new_thread);
   if (new_thread != shared && noted_stack.high == 0)
     new_thread->stack_ = guessed_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
   new_thread->be_known();
@@ -349,8 +349,8 @@ void thread::note_walk() noexcept {
 }
 
 void thread::outlive_dispatch() noexcept {
-  if (current_ == nullptr || current_ == shared || !current_->ends_in_call_ || !has_key) return;
-  current_->ends_in_call_ = ::pthread_setspecific(key, current_) != 0;
+  if (current_ == nullptr || current_ == shared || !current_->ends_in_call_ || !has_end_key) return;
+  current_->ends_in_call_ = ::pthread_setspecific(end_key, current_) != 0;
 }
 
 bool thread::set_up(std::uint32_t number) noexcept {

@@ -181,10 +181,10 @@ std::uint32_t site_of(const std::uintptr_t* frames, std::size_t count) noexcept 
   const holding guard(adding);
   const slot& now = find(*table.load(std::memory_order_relaxed), hash);  // another thread may have added it
   if (now.hash.load(std::memory_order_relaxed) == hash) return now.site.load(std::memory_order_relaxed);
-  slots* const table = with_room();
-  const std::uint32_t number = table == nullptr ? 0 : add(frames, count);
+  slots* const roomy = with_room();
+  const std::uint32_t number = roomy == nullptr ? 0 : add(frames, count);
   if (number == 0) return 0;
-  put(*table, hash, number);
+  put(*roomy, hash, number);
   ++used_slots;
   return number;
 }
