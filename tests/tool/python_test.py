@@ -60,6 +60,7 @@ class PythonFunctions(FolderTest):
 
     def test_nested_calls(self):
         report = self.record("nested", output=1000)
+        self.assertIsNone(report["recorder"]["own_malloc"])
         nests = line_of("nests")
         self.check(report, 1000, ("Table.fill", line_of("fills")), ("nested.<locals>.inner", nests),
                    ("nested", nests + 1))

@@ -51,7 +51,8 @@ bool contains_heaps(const std::string& path) {
 const format::module_facts* own_malloc_in(const format::recording& recording) {
   const format::module_facts* match = nullptr;
   for (const format::module_facts& module : recording.modules) {
-    if (module.own_functions == 0 || module.image + 1 != recording.images) continue;
+    if ((module.own_functions & (format::own_malloc | format::own_new)) == 0 || module.image + 1 != recording.images)
+      continue;
     if (match == nullptr || has_malloc(module)) match = &module;
   }
   return match;
