@@ -1,5 +1,7 @@
 #include "profiler/fix/series.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -178,7 +180,7 @@ void series::check_out(const std::string& commit, const std::string& tree) const
       output_of({"git", "-C", root_, "submodule", "--quiet", "foreach", "--recursive", "echo $sha1 $displaypath"}));
   std::string version;
   for (std::string path; submodules >> version && std::getline(submodules >> std::ws, path);)
-    clone(root_ + "/" + path, tree + "/" + path, version);
+    clone(fmt::format("{}/{}", root_, path), fmt::format("{}/{}", tree, path), version);
 }
 
 void series::write_patches(const std::string& folder) const {

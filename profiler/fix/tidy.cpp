@@ -75,7 +75,7 @@ std::vector<tidy::answer> tidy::answers_of(const std::vector<run>& runs, const s
       return std::filesystem::weakly_canonical(std::filesystem::path(asked_unit.folder) / path).string();
     };
     answer& next = answers.emplace_back();
-    next.output = with_whole_paths(content_of(name + ".out") + '\n' + errors, asked_unit.folder);
+    next.output = with_whole_paths(fmt::format("{}\n{}", content_of(name + ".out"), errors), asked_unit.folder);
     // Clang goes on without an argument that it does not know. Other errors have a position, or end it.
     const bool ignores_argument = next.output.find("error: unknown argument: ") != std::string::npos;
     if (content_of(name + ".code") != "0\n" && !ignores_argument) next.problem = first_line(errors);

@@ -1,6 +1,7 @@
 #include "profiler/findings/time/lanes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -206,7 +207,7 @@ class lane_builder {
 
   void add_part(lane_state state, const wait_place& spot, std::uint32_t site, std::optional<std::uint32_t> holder,
                 std::uint32_t interval, double amount) {
-    const auto ns = static_cast<std::uint64_t>(amount + 0.5);
+    const auto ns = static_cast<std::uint64_t>(std::llround(amount));
     if (ns == 0) return;
     // The recorder's stacks of locks do not have that function.
     const std::string call = state == lane_state::lock ? "" : spot.kind.call;

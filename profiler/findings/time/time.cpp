@@ -29,8 +29,9 @@ void find_waits(const format::recording& recording, symbols& symbols, time_findi
       continue;
     }
     const code_location& location = stack[own_frame_index(stack)];
-    auto& [sum, longest_ns] = groups[{location.module, location.file, location.function,
-                                      location.line != 0 ? location.line : location.offset}];
+    auto& [sum, longest_ns] =
+        groups[{location.module, location.file, location.function,
+                location.line != 0 ? static_cast<std::uint64_t>(location.line) : location.offset}];
     sum.waited_ns += waited_ns;
     ++sum.stacks;
     sum.names.merge(names[site]);
