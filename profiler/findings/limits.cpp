@@ -33,6 +33,9 @@ std::vector<reached_limit> reached_limits(const format::recording& recording) {
         "read them from the innermost frame");
   if (recording.modules.size() >= format::max_modules)
     add("modules", format::max_modules, 0, "functions of further ones have no names", part);
+  if (recording.python_codes.size() >= format::max_python_codes)
+    add("code objects of Python", format::max_python_codes, 0, "functions of further ones are not on call stacks",
+        part);
   if (recording.locks.size() >= format::max_locks)
     add("locks", format::max_locks - 1, 0, "further ones count as one", part);
   std::uint64_t orders = 0;

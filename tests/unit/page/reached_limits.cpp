@@ -1,0 +1,51 @@
+// A report names the tables of the recorder that became full.
+#include <gtest/gtest.h>
+
+#include "profiler/findings/limits.hpp"
+#include "profiler/format/region.hpp"
+
+namespace {
+
+using namespace tarn;
+
+TEST(reached_limits, are_none_where_there_was_room) {
+  format::recording recording;
+  recording.sites.resize(format::max_sites - 1);
+  recording.modules.resize(format::max_modules - 1);
+  recording.locks.resize(format::max_locks - 1);
+  recording.python_codes.resize(format::max_python_codes - 1);
+  recording.quiet_regions.resize(format::max_quiet_regions - 1);
+  EXPECT_EQ(command::limits_text(recording), "");
+}
+
+TEST(reached_limits, each_table_is_named_with_what_is_missing) {
+  format::recording recording;
+  recording.python_codes.resize(format::max_python_codes);
+  EXPECT_EQ(
+      command::limits_text(recording),
+      "Limits reached: code objects of Python (65,536): functions of further ones are not on call stacks → record "
+      "a shorter part of the run (--for, --pid)");
+  recording.modules.resize(format::max_modules);
+  recording.locks.resize(format::max_locks);
+  recording.quiet_regions.resize(format::max_quiet_regions);
+  recording.limits.untimed_holds = 5;
+  const auto reached = command::reached_limits(recording);
+  ASSERT_EQ(reached.size(), 5u);
+  EXPECT_EQ(reached[0].limit, "modules (4,096)");
+  EXPECT_EQ(reached[2].limit, "locks (65,535)");
+  EXPECT_EQ(reached[3].missing, "5 further holds have no time");
+  EXPECT_EQ(reached[4].limit, "quiet regions (256)");
+}
+
+TEST(reached_limits, a_stack_that_fills_its_frames_may_lack_callers) {
+  format::recording recording;
+  recording.sites.resize(3);
+  recording.sites[1].frames.resize(format::max_frames);
+  recording.sites[2].frames.resize(format::max_frames - 1);
+  const auto reached = command::reached_limits(recording);
+  ASSERT_EQ(reached.size(), 1u);
+  EXPECT_EQ(reached[0].events, 1u);
+  EXPECT_EQ(reached[0].missing, "1 stack may lack outermost callers");
+}
+
+}  // namespace
