@@ -314,9 +314,14 @@ void begin_locks_anew() noexcept {
 acquisition::acquisition(const void* lock, format::lock_type type, const caller& caller, wait_limit limit,
                          bool is_skipped) noexcept
     : address_(lock), caller_(caller), type_(type), can_block_(limit == wait_limit::endless) {
+  const bool is_chosen = sampled_locker != nullptr;
   entry guard;
   if (!guard) return;
   if (sampled_locker != nullptr) count_work(format::recorded_locks, 1);
+  // The first acquisition of a thread makes it known, so nothing has chosen it. In the row of an ended thread it is one
+  // of many, too.
+  if (!is_chosen && sampled_locker != nullptr && type != format::lock_type::condition)
+    is_skipped = sampled_locker->samples_of_locks.skips(lock, caller.address);
   if (is_skipped) {
     weight_ = 0;
   } else if (sampled_locker != nullptr && type != format::lock_type::condition) {

@@ -53,6 +53,14 @@ class Threads(FolderTest):
         self.assertGreaterEqual(report["heap"]["allocations"], 2 * THREADS)
         self.assertEqual(report["recorder"]["dropped"], 0)
 
+    def test_a_first_acquisition_in_a_later_thread_stands_for_itself(self):
+        threads, acquisitions = 20000, 30
+        self.tarn("record", "--locks", "-o", "rec", "--", PATHS.brief, str(threads), str(acquisitions))
+        report = json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", "rec").stdout)
+        counted = sum(lock["acquisitions"] for lock in report["locks"]
+                      if any("take_common" in frame["function"] for frame in lock["stack"]))
+        self.assertAlmostEqual(counted / (threads * acquisitions), 1, delta=0.2)
+
 
 if __name__ == "__main__":
     main("tarn", "brief")

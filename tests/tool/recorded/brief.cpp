@@ -1,5 +1,6 @@
 // Starts and joins THREADS brief threads, at most 8 at one time. Each allocates a block of 100 bytes and frees it,
-// takes a lock, and exchanges a block of 200 bytes for the one that the thread before it in its slot has left.
+// takes a lock, and exchanges a block of 200 bytes for the one that the thread before it in its slot has left. With a
+// second argument, each takes the lock so often instead, and allocates nothing.
 #include <pthread.h>
 
 #include <cstdio>
@@ -18,6 +19,13 @@ void* left[slots] = {};
   pthread_mutex_unlock(&common);
 }
 
+int acquisitions = 0;
+
+void* lock_only(void*) {
+  for (int left_acquisitions = acquisitions; left_acquisitions > 0; --left_acquisitions) take_common();
+  return nullptr;
+}
+
 void* work(void* slot) {
   void* volatile block = make_own();
   std::free(block);
@@ -30,12 +38,14 @@ void* work(void* slot) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 2) return 2;
+  if (count != 2 && count != 3) return 2;
   const int threads = std::atoi(arguments[1]);
+  if (count == 3) acquisitions = std::atoi(arguments[2]);
   pthread_t running[slots];
   for (int started = 0; started < threads; ++started) {
     if (started >= slots && pthread_join(running[started % slots], nullptr) != 0) return 3;
-    if (pthread_create(&running[started % slots], nullptr, work, &left[started % slots]) != 0) return 3;
+    if (pthread_create(&running[started % slots], nullptr, count == 3 ? lock_only : work, &left[started % slots]) != 0)
+      return 3;
   }
   for (pthread_t thread : running) pthread_join(thread, nullptr);
   for (void* block : left) std::free(block);
