@@ -7,6 +7,7 @@
 
 #include "profiler/findings/waits/call_names.hpp"
 #include "profiler/findings/waits/stacks.hpp"
+#include "profiler/format/recorder_library.hpp"
 
 namespace tarn::analyse {
 namespace {
@@ -137,7 +138,7 @@ class follower {
     std::vector<code_location> stack;
     for (const std::uint64_t frame : recording_.sites[site].frames) {
       for (code_location& location : resolve_(recording_.sites[site].image, frame)) {
-        if (!location.module.ends_with("/libtarn-record.so")) stack.push_back(std::move(location));
+        if (!format::is_recorder_library(location.module)) stack.push_back(std::move(location));
       }
     }
     return stack;

@@ -15,6 +15,7 @@
 #include "profiler/base/failure.hpp"
 #include "profiler/collect/contents.hpp"
 #include "profiler/collect/reachability.hpp"
+#include "profiler/format/recorder_library.hpp"
 #include "profiler/format/region.hpp"
 #include "profiler/launch/remote_process.hpp"
 #include "profiler/launch/traced_thread.hpp"
@@ -112,7 +113,7 @@ std::vector<address_range> roots_of(const remote_process& process, const memory_
     if (!mapping.is_writable) continue;
     const bool is_device =
         path.starts_with("/dev/") && !path.starts_with("/dev/shm/") && !path.starts_with("/dev/zero");
-    if (is_device || path == "[heap]" || path.starts_with("/memfd:tarn-record") || path.ends_with("/libtarn-record.so"))
+    if (is_device || path == "[heap]" || path.starts_with("/memfd:tarn-record") || format::is_recorder_library(path))
       continue;
     if (path == "[stack]") {
       const auto first = stacks.find(static_cast<std::uint32_t>(process.number()));

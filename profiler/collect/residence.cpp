@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "profiler/collect/thread_names.hpp"
+#include "profiler/format/recorder_library.hpp"
 
 namespace tarn::command {
 namespace {
@@ -72,7 +73,7 @@ bool touches(const std::vector<address_range>& ranges, const address_range& stre
 // Returns the use of a mapping if its name shows it.
 std::optional<memory_kind> kind_by_name(const mapping& mapping, const memory_uses& uses) {
   const std::string& path = mapping.path;
-  if (path.starts_with("/memfd:tarn-record") || path.ends_with("/libtarn-record.so")) return memory_kind::recorder;
+  if (path.starts_with("/memfd:tarn-record") || format::is_recorder_library(path)) return memory_kind::recorder;
   if (path == "[heap]" || path.starts_with("[anon:glibc: malloc")) return memory_kind::heap;
   if (path == "[stack]") return memory_kind::stacks;
   if (path.starts_with("/dev/shm/") || path.starts_with("/memfd:") || path.starts_with("/SYSV") ||

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/format/recorder_library.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::exports {
@@ -45,7 +46,7 @@ std::uint64_t profile::length_ns() const {
 void profile::add_stacks(analyse::symbols& symbols) {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> numbers;  // by image and address
   const auto is_recorder = [](const location& location) {
-    return location.lines->front().module.ends_with("/libtarn-record.so");
+    return format::is_recorder_library(location.lines->front().module);
   };
   stacks_.reserve(recording_.sites.size());
   for (const format::site_facts& site : recording_.sites) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/format/recorder_library.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -47,7 +49,7 @@ double sampled_recorder_ns(const format::recording& recording) {
   const std::vector<format::module_facts>& modules = has_own_tables ? cpu.modules : recording.modules;
   std::vector<const format::module_facts*> recorders;  // one of each image
   for (const format::module_facts& module : modules) {
-    if (module.path.ends_with("/libtarn-record.so")) recorders.push_back(&module);
+    if (format::is_recorder_library(module.path)) recorders.push_back(&module);
   }
   std::uint64_t samples = 0;
   for (const auto& [key, counts] : cpu.cells) {

@@ -57,9 +57,9 @@ class Threads(FolderTest):
         threads, acquisitions = 20000, 30
         self.tarn("record", "--locks", "-o", "rec", "--", PATHS.brief, str(threads), str(acquisitions))
         report = json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", "rec").stdout)
-        counted = sum(lock["acquisitions"] for lock in report["locks"]
+        count = sum(lock["acquisitions"] for lock in report["locks"]
                       if any("take_common" in frame["function"] for frame in lock["stack"]))
-        self.assertAlmostEqual(counted / (threads * acquisitions), 1, delta=0.2)
+        self.assertAlmostEqual(count / (threads * acquisitions), 1, delta=0.2)
 
 
 if __name__ == "__main__":

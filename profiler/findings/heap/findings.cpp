@@ -9,6 +9,7 @@
 
 #include "profiler/findings/heap/estimates.hpp"
 #include "profiler/findings/heap/share.hpp"
+#include "profiler/format/recorder_library.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {
@@ -153,7 +154,7 @@ bool more_blocks(const handover& a, const handover& b) { return a.blocks > b.blo
 
 // Returns whether a function belongs to the allocation machinery and does not show why memory is allocated.
 bool allocates(const code_location& location) {
-  if (location.module.ends_with("/libtarn-record.so")) return true;
+  if (format::is_recorder_library(location.module)) return true;
   constexpr std::array<std::string_view, 8> starts = {"operator new",
                                                       "std::allocator",
                                                       "std::__new_allocator",

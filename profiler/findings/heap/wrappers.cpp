@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "profiler/format/python_layout.hpp"
+#include "profiler/format/recorder_library.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {
@@ -72,7 +73,7 @@ bool is_of_rusts_library(std::string_view file) {
 
 bool is_runtime_module(const std::string& module) {
   return module.ends_with("/libc.so.6") || module.find("/libstdc++.so") != std::string::npos ||
-         module.ends_with("/libtarn-record.so");
+         format::is_recorder_library(module);
 }
 
 bool is_of_another_language(const code_location& location) {

@@ -7,10 +7,10 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/format/recorder_library.hpp"
+
 namespace tarn::analyse {
 namespace {
-
-constexpr std::string_view recorder_library = "/libtarn-record.so";
 
 // A function is recorded by its name and module; without a name, by its module alone.
 using function_key = std::pair<std::string, std::string>;
@@ -97,7 +97,7 @@ cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
         cpu_function& function = result.functions[number->second];
         if (visited.insert(number->second).second) function.total += samples;
         if (is_innermost) function.self += samples;
-        if (is_innermost && location.module.ends_with(recorder_library)) result.recorder += samples;
+        if (is_innermost && format::is_recorder_library(location.module)) result.recorder += samples;
         is_innermost = false;
       }
     }

@@ -6,6 +6,7 @@
 
 #include "profiler/findings/heap/wrappers.hpp"
 #include "profiler/format/python_layout.hpp"
+#include "profiler/format/recorder_library.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {
@@ -77,7 +78,7 @@ std::vector<code_location> stack_at(const format::recording& recording, std::uin
     const std::vector<code_location>& locations = symbols.resolve(facts.image, frame);
     stack.insert(stack.end(), locations.begin(), locations.end());
   }
-  std::erase_if(stack, [](const code_location& location) { return location.module.ends_with("/libtarn-record.so"); });
+  std::erase_if(stack, [](const code_location& location) { return format::is_recorder_library(location.module); });
   return stack;
 }
 

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "profiler/format/reader.hpp"
+#include "profiler/format/recorder_library.hpp"
 #include "profiler/format/writer.hpp"
 #include "unit/format/example.hpp"
 
@@ -186,6 +187,17 @@ TEST(recording, something_else_is_refused) {
 TEST(recording, a_full_disk_is_an_error) {
   if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
   EXPECT_THROW(writer("/dev/full"), std::system_error);
+}
+
+TEST(recorder_library, is_known_from_a_file_and_without_one) {
+  EXPECT_TRUE(is_recorder_library("/usr/lib/libtarn-record.so"));
+  EXPECT_TRUE(is_recorder_library("libtarn-record.so"));
+  EXPECT_TRUE(is_recorder_library("/memfd:libtarn-record.so (deleted)")) << "of tarn record --pid";
+  EXPECT_TRUE(is_recorder_library("memfd:libtarn-record.so (deleted)"));
+  EXPECT_TRUE(is_recorder_library("/usr/lib/libtarn-record.so (deleted)")) << "of a package that was upgraded";
+  EXPECT_FALSE(is_recorder_library("/usr/lib/my-libtarn-record.so"));
+  EXPECT_FALSE(is_recorder_library("/usr/lib/libtarn-malloc.so"));
+  EXPECT_FALSE(is_recorder_library(""));
 }
 
 }  // namespace
