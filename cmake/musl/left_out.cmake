@@ -62,8 +62,6 @@ set(tarn_left_out
   nasty.fork_churn
   nasty.fork_without_handlers$
   nasty.vfork_exec
-  # A reader finds no moment between two writers in 300 ms, on a busy machine and with this compiler.
-  fast_clock.never_gets_the_halves_of_two_readings
   # operator delete is in zig's C++ library, which is static, and has no sizes for the drop-in.
   misuse.sized_delete_
   misuse.guard_wrong_size)

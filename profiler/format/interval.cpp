@@ -11,7 +11,7 @@ namespace tarn::format {
 namespace {
 
 constexpr std::array thread_counters = {&thread_facts::unknown, &thread_facts::dropped, &thread_facts::allocations,
-                                        &thread_facts::frees, &thread_facts::bytes};
+                                        &thread_facts::frees,   &thread_facts::bytes,   &thread_facts::predecessors};
 
 // Bounds the longest times of a part, where the longest of the whole run fell into another part.
 void bound_longest(recording& part, const recording& whole) {

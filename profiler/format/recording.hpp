@@ -91,6 +91,7 @@ struct thread_facts {
   std::uint64_t allocations = 0, frees = 0, bytes = 0;
   std::string name = {};           // the name that was seen last, arbitrary bytes; empty if none was seen
   std::uint64_t predecessors = 0;  // threads that counted here before, one after the other (counts.hpp)
+  bool is_sampled_alone = false;   // only samples of the processor know it; it may be a predecessor in another row
   auto operator<=>(const thread_facts&) const = default;
 };
 struct site_facts {

@@ -169,7 +169,7 @@ class BadStores(PushTest):
     def test_a_store_that_comes_later_gets_all_that_waits(self):
         with socket.create_server(("127.0.0.1", 0)) as unused:
             port = unused.getsockname()[1]
-        running = self.start(f"http://ada:secret@127.0.0.1:{port}", "--every", "200ms")
+        running = self.start(f"http://ada:secret@127.0.0.1:{port}", "--every", "200ms", "--keep", "900")
         self.await_number(5)
         for _ in polls():
             if "Couldn't connect" in self.read_errors():
@@ -183,7 +183,7 @@ class BadStores(PushTest):
         self.assertGreater(retried, 0)
         self.assertEqual(len(store.profiles), sent)
         self.check_taken(store)
-        self.assertIn(f"http://127.0.0.1:{port}: Couldn't connect to server; up to 60 profiles wait", lines[0])
+        self.assertIn(f"http://127.0.0.1:{port}: Couldn't connect to server; up to 900 profiles wait", lines[0])
         self.assertNotIn("secret", "".join(lines))
 
     def test_a_store_that_stays_away_costs_the_oldest_profiles_and_some_seconds(self):
@@ -203,7 +203,7 @@ class BadStores(PushTest):
 
     def test_neither_the_program_nor_its_recording_waits_for_a_store_that_hangs(self):
         store = self.store("hang")
-        running = self.start(store.url, "--every", "100ms")
+        running = self.start(store.url, "--every", "100ms", "--keep", "1000")
         self.await_number(6)
         for _ in polls():  # the process that pushes yields to others
             if store.attempts:

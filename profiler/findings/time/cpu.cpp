@@ -24,7 +24,7 @@ std::vector<std::uint32_t> thread_numbers(format::recording& recording) {
   for (const format::cpu_thread& sampled : recording.cpu.threads) {
     const auto [number, is_new] =
         recorded.try_emplace({sampled.image, sampled.id}, static_cast<std::uint32_t>(recording.threads.size()));
-    if (is_new) recording.threads.push_back({.image = sampled.image, .id = sampled.id});
+    if (is_new) recording.threads.push_back({.image = sampled.image, .id = sampled.id, .is_sampled_alone = true});
     std::string& name = recording.threads[number->second].name;
     if (name.empty()) name = sampled.name;
     numbers.push_back(number->second);

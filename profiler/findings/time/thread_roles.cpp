@@ -68,14 +68,20 @@ std::vector<std::string> thread_roles(const format::recording& recording, analys
 
 std::size_t count_of_threads(const format::recording& recording, const std::set<std::uint32_t>& threads) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> numbers;  // the kernel's number, and the image
-  std::size_t sum = 0;
+  std::size_t predecessors = 0, sampled_alone = 0;
   for (const std::uint32_t number : threads) {
     const format::thread_facts& thread = recording.threads[number];
     if (number == format::ended_threads && thread.id == 0) continue;  // it stands for threads of other rows
-    numbers.emplace_back(thread.id, thread.image);
-    sum += thread.predecessors;
+    predecessors += thread.predecessors;
+    if (thread.is_sampled_alone) {
+      ++sampled_alone;
+    } else {
+      numbers.emplace_back(thread.id, thread.image);
+    }
   }
   std::sort(numbers.begin(), numbers.end());
+  // Samples see the earlier threads of a row, too, by numbers that the row no longer has.
+  std::size_t sum = std::max(predecessors, sampled_alone);
   std::size_t largest = 0;  // `largest`: threads of one number in one image
   for (auto first = numbers.begin(); first != numbers.end();) {
     const auto last = std::find_if(first, numbers.end(), [&](const auto& number) { return number != *first; });

@@ -158,8 +158,10 @@ TEST(fast_clock, never_gets_the_halves_of_two_readings) {
   };
   std::thread odd_writer(write, 1), even_writer(write, 2);
   int torn = 0, whole = 0;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
-  while (std::chrono::steady_clock::now() < end) {
+  // On a busy machine both writers may take turns for so long that no reading comes between two of theirs.
+  const auto begun = std::chrono::steady_clock::now();
+  const auto end = begun + std::chrono::milliseconds(300), hang = begun + std::chrono::seconds(60);
+  for (auto now = begun; now < (whole == 0 ? hang : end); now = std::chrono::steady_clock::now()) {
     for (int attempt = 0; attempt < 1'000; ++attempt) {
       const auto reading = shared.get();
       torn += reading.monotonic_ns != static_cast<std::int64_t>(3 * reading.tick);
