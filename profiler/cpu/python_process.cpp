@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "profiler/format/utf8.hpp"
+
 namespace tarn::cpu {
 namespace {
 
@@ -47,16 +49,6 @@ std::map<std::string, symbol> exports_of(const std::string& path, std::initializ
   ::elf_end(elf);
   ::close(file);
   return result;
-}
-
-void append_utf8(std::string& text, std::uint32_t character) {
-  if (character < 0x80) {
-    text += static_cast<char>(character);
-    return;
-  }
-  const unsigned further = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
-  text += static_cast<char>((0xf00U >> further & 0xffU) | character >> (6 * further));
-  for (unsigned left = further; left-- > 0;) text += static_cast<char>(0x80 | (character >> (6 * left) & 0x3f));
 }
 
 template <class Number>
@@ -119,7 +111,7 @@ std::optional<std::string> python_process::text_at(std::uint64_t address) const 
   for (std::size_t index = 0; index < length; ++index) {
     std::uint32_t character = 0;
     std::memcpy(&character, characters.data() + index * width, width);
-    append_utf8(text, character);
+    format::encode_utf8(character, [&](std::uint32_t byte) { text += static_cast<char>(byte); });
   }
   return text;
 }

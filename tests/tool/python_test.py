@@ -104,6 +104,16 @@ class PythonFunctions(FolderTest):
         self.assertEqual(len(counts), 5000)
         self.assertEqual({count for count in counts.values() if count > 2}, set())
 
+    def test_names_beyond_ascii(self):
+        frames = {(frame["file"], frame["function"]) for site in self.record("foreign_names", output=1000)["sites"]
+                  for frame in site["stack"] if frame["module"] == "[Python]"}
+        for name in "caf\u00e9", "\u65e5\u672c", "\U00020000x":
+            self.assertIn((f"{name}.py", name), frames)
+        self.assertIn(("half\ufffd.py", "half"), frames)
+        report = self.record("foreign_names_at_work", 500, modes=("--cpu",), output=True)
+        frames = {(frame["file"], frame["function"]) for frame in report["cpu"]["functions"]}
+        self.assertIn(("caf\u00e9\ufffd.py", "\u65e5\u672c"), frames)
+
     def test_deep_recursion(self):
         report = self.record("recursion", output=2000)
         stacks = [stack for stack in self.allocations(report) if stack[0] == ("buffer", line_of("allocates"))]

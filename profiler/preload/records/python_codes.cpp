@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "profiler/format/utf8.hpp"
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/records/region.hpp"
@@ -77,16 +78,7 @@ std::uint32_t encode(const string& text, char* target) noexcept {
     if (target != nullptr) target[size] = static_cast<char>(byte);
     ++size;
   };
-  for (std::size_t index = 0; index < text.length; ++index) {
-    const std::uint32_t character = character_at(text, index);
-    if (character < 0x80) {
-      put(character);
-      continue;
-    }
-    const unsigned further = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
-    put((0xf00U >> further & 0xffU) | character >> (6 * further));
-    for (unsigned left = further; left-- > 0;) put(0x80 | (character >> (6 * left) & 0x3f));
-  }
+  for (std::size_t index = 0; index < text.length; ++index) format::encode_utf8(character_at(text, index), put);
   return size;
 }
 

@@ -63,6 +63,30 @@ def remade():
     return rounds
 
 
+def named(file, name):
+    """Makes a function of this name in a file of this name, calls it, and forgets it."""
+    scope = {}
+    exec(compile(f"def {name}(count):\n    return [bytearray(5000) for _ in range(count)]\n{name}({rounds})",
+                 file, "exec"), scope)
+    scope.clear()
+
+
+def foreign_names():
+    """One, two, three and four bytes of UTF-8 a character, and half of a pair."""
+    for name in "caf\u00e9", "\u65e5\u672c", "\U00020000x":
+        named(f"{name}.py", name)
+    named("half\udce9.py", "half")
+    return rounds
+
+
+def foreign_names_at_work():
+    end = time.process_time() + rounds / 1000
+    scope = {"spin": spin, "time": time, "end": end}
+    exec(compile("def \u65e5\u672c():\n    while time.process_time() < end:\n        spin()\n\u65e5\u672c()",
+                 "caf\u00e9\udce9.py", "exec"), scope)
+    return True
+
+
 def descend(depth):
     if depth == 0:
         return len([buffer() for _ in range(rounds)])  # ends
