@@ -168,17 +168,9 @@ const python_process::known_code* python_process::code_at(std::uint64_t address,
   if (!read(address, object.data(), object.size()) || number_in<std::uint64_t>(object, word) != code_type_)
     return nullptr;
   const std::uint64_t units = number_in<std::uint64_t>(object, layout_->code_units);
-  const std::optional<std::string> function = text_at(number_in<std::uint64_t>(object, layout_->code_function));
-  if (!function || units == 0 || units > max_units) return nullptr;
-  // These fields do not change while the code runs.
-  std::vector<std::byte> head;
-  for (const std::uint32_t offset :
-       {layout_->code_units, layout_->code_file, layout_->code_function, layout_->code_lines})
-    head.insert(head.end(), object.begin() + offset, object.begin() + offset + word);
-  known_code& code = codes_[address];
-  if (code.start != 0 && code.head == head && code.function == *function) return &code;
-  const std::optional<std::string> file = text_at(number_in<std::uint64_t>(object, layout_->code_file));
-  if (!file || codes.size() == format::max_python_codes) return nullptr;
+  std::optional<std::string> file = text_at(number_in<std::uint64_t>(object, layout_->code_file));
+  std::optional<std::string> function = text_at(number_in<std::uint64_t>(object, layout_->code_function));
+  if (!file || !function || units == 0 || units > max_units) return nullptr;
   const std::uint64_t lines = number_in<std::uint64_t>(object, layout_->code_lines);
   std::string table;
   if (word_at(lines + word) == bytes_type_) {
@@ -186,11 +178,20 @@ const python_process::known_code* python_process::code_at(std::uint64_t address,
     table.resize(size <= max_line_bytes ? size : 0);
     if (!read(lines + layout_->bytes_text, table.data(), table.size())) table.clear();
   }
-  code = {std::move(head), *function,
-          codes.empty() ? format::first_sampled_python_address : codes.back().start + codes.back().bytes + 2,
-          units * 2};
-  codes.push_back({image, code.start, code.bytes, number_in<std::uint32_t>(object, layout_->code_line), *file,
-                   *function, std::move(table)});
+  format::python_code_facts facts = {image,
+                                     0,
+                                     units * 2,
+                                     number_in<std::uint32_t>(object, layout_->code_line),
+                                     std::move(*file),
+                                     std::move(*function),
+                                     std::move(table)};
+  known_code& code = codes_[address];
+  facts.start = code.start;
+  if (code.start != 0 && code.number < codes.size() && codes[code.number] == facts) return &code;
+  if (codes.size() == format::max_python_codes) return nullptr;
+  facts.start = codes.empty() ? format::first_sampled_python_address : codes.back().start + codes.back().bytes + 2;
+  code = {codes.size(), facts.start, facts.bytes};
+  codes.push_back(std::move(facts));
   return &code;
 }
 

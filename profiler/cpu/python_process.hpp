@@ -51,8 +51,7 @@ class python_process {
 
  private:
   struct known_code {
-    std::vector<std::byte> head;  // of the object, from its length on
-    std::string function;
+    std::size_t number = 0;  // among the recorded ones
     std::uint64_t start = 0, bytes = 0;
   };
 

@@ -104,6 +104,31 @@ class PythonFunctions(FolderTest):
         self.assertEqual(len(counts), 5000)
         self.assertEqual({count for count in counts.values() if count > 2}, set())
 
+    def innermost_frames(self, measure):
+        """Yields the innermost frame that has a file of each recorded stack, and what is measured there."""
+        export = json.loads(self.tarn("export", "--format", "speedscope", "rec").stdout)
+        profile = next(profile for profile in export["profiles"] if profile["name"] == measure)
+        for stack, weight in zip(profile["samples"], profile["weights"]):
+            frames = [frame for frame in map(export["shared"]["frames"].__getitem__, stack) if "file" in frame]
+            if frames:
+                yield frames[-1], weight
+
+    def test_code_that_differs_little_from_freed_code(self):
+        self.record("cells", 50, modes=("--full", "--heap"), output=50)
+        counts = collections.Counter()
+        for frame, count in self.innermost_frames("Blocks allocated"):
+            counts[frame["file"], frame["name"], frame["line"]] += count
+        for number in range(50):
+            for key in ((f"file_{number:03}.py", f"fn_{number:03}", 4), (f"cell {number:03}", "<module>", 1),
+                        ("lines", "<module>", number + 2)):
+                self.assertIn(counts[key] - number, range(100, 110), key)
+
+    def test_samples_of_code_that_differs_little_from_freed_code(self):
+        self.record("cells_at_work", 150, modes=("--cpu",), output=6)
+        export = json.loads(self.tarn("export", "--format", "speedscope", "rec").stdout)
+        files = {frame.get("file") for frame in export["shared"]["frames"]}
+        self.assertLessEqual({f"cell {number:03}" for number in range(6)}, files)
+
     def test_names_beyond_ascii(self):
         frames = {(frame["file"], frame["function"]) for site in self.record("foreign_names", output=1000)["sites"]
                   for frame in site["stack"] if frame["module"] == "[Python]"}

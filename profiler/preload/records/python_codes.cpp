@@ -13,25 +13,48 @@ namespace tarn::preload {
 namespace {
 
 // A table with open addressing, at most half full, of the hashes of recorded code objects. A slot is filled once: its
-// start is stored first, then its hash is published.
+// record is stored first, then its hash is published.
 struct slot {
-  std::atomic<std::uint64_t> hash, start;
+  std::atomic<std::uint64_t> hash;
+  std::atomic<const format::python_code_record*> record;
 };
 constexpr std::size_t slot_count = std::size_t{2} * format::max_python_codes;
 constexpr std::size_t max_text_bytes = 1024, max_line_bytes = std::size_t{1} << 16;
+constexpr std::size_t line_end_bytes = 512;  // of a table of lines, at each end: so much tells it from another one
 
 constinit std::atomic<slot*> table = nullptr;
 constinit lock adding;
 constinit std::uint64_t next_start = format::first_python_address;
 
-// A string of CPython, whose characters have `width` bytes.
-struct string {
-  std::uintptr_t characters = 0;
-  std::size_t length = 0;
-  unsigned width = 1;
+// Reads memory that is known to be there, with the interface of checked_memory.
+struct present_memory {
+  static bool has(std::uintptr_t, std::size_t) noexcept { return true; }
+  template <class Value>
+  static bool read(std::uintptr_t address, Value& value) noexcept {
+    std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+    return true;
+  }
 };
 
-bool read_string(const python_types& types, std::uintptr_t address, checked_memory& memory, string& result) noexcept {
+// Reads all of a description that is in the code object itself.
+template <class Memory>
+bool read_object(const python_types& types, std::uintptr_t address, Memory& memory,
+                 python_description& result) noexcept {
+  const format::python_layout& layout = *types.layout;
+  constexpr std::uint64_t max_units = std::uint64_t{1} << 24;
+  std::uintptr_t type = 0;
+  if (!memory.read(address + sizeof type, type) || type != types.code) return false;
+  if (!memory.has(address, layout.code_instructions)) return false;
+  present_memory::read(address + layout.code_units, result.units);
+  present_memory::read(address + layout.code_line, result.line);
+  present_memory::read(address + layout.code_file, result.file_object);
+  present_memory::read(address + layout.code_function, result.function_object);
+  present_memory::read(address + layout.code_lines, result.lines_object);
+  return result.units != 0 && result.units <= max_units;
+}
+
+template <class Memory>
+bool read_text(const python_types& types, std::uintptr_t address, Memory& memory, python_text& result) noexcept {
   const format::python_layout& layout = *types.layout;
   std::uintptr_t type = 0;
   std::uint32_t state = 0;
@@ -39,13 +62,26 @@ bool read_string(const python_types& types, std::uintptr_t address, checked_memo
   if (!memory.read(address + layout.string_length, result.length) || !memory.read(address + layout.string_state, state))
     return false;
   state >>= layout.string_kind_shift;
-  const unsigned width = state & 7;
-  const bool is_compact = (state >> 3 & 1) != 0, is_ascii = (state >> 4 & 1) != 0;
-  if (!is_compact || (width != 1 && width != 2 && width != 4)) return false;
-  result.width = width;
-  result.characters = address + (is_ascii ? layout.string_ascii : layout.string_other);
+  const bool is_compact = (state >> 3 & 1) != 0;
+  result.is_ascii = (state >> 4 & 1) != 0;
+  result.width = state & 7;
+  if (!is_compact || (result.width != 1 && result.width != 2 && result.width != 4)) return false;
+  result.characters = address + (result.is_ascii ? layout.string_ascii : layout.string_other);
   result.length = std::min(result.length, max_text_bytes);
-  return result.length == 0 || memory.has(result.characters, result.length * width);
+  return true;
+}
+
+// Reads where the texts are, and how long.
+template <class Memory>
+bool read_texts(const python_types& types, Memory& memory, python_description& result) noexcept {
+  if (!read_text(types, result.file_object, memory, result.file) ||
+      !read_text(types, result.function_object, memory, result.function))
+    return false;
+  std::uintptr_t type = 0;
+  if (memory.read(result.lines_object + sizeof type, type) && type == types.bytes)
+    memory.read(result.lines_object + types.layout->bytes_length, result.line_bytes);
+  if (result.line_bytes > max_line_bytes) result.line_bytes = 0;
+  return true;
 }
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) noexcept {
@@ -53,26 +89,56 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) noexcept {
   return hash ^ hash >> 32;
 }
 
-std::uint64_t mixed(std::uint64_t hash, const string& text) noexcept {
-  hash = mixed(hash, text.length);
-  const auto* const characters = reinterpret_cast<const char*>(text.characters);
-  const std::size_t bytes = text.length * text.width;
-  for (std::size_t index = 0; index < bytes; index += sizeof(std::uint64_t)) {
+// Four chains of multiplications at once take half the time of one.
+std::uint64_t mixed(std::uint64_t hash, std::uintptr_t address, std::size_t bytes) noexcept {
+  const auto word_at = [&](std::size_t index) {
     std::uint64_t word = 0;
-    std::memcpy(&word, characters + index, std::min(sizeof word, bytes - index));
-    hash = mixed(hash, word);
+    std::memcpy(&word, reinterpret_cast<const char*>(address) + index, sizeof word);
+    return word;
+  };
+  constexpr std::size_t word = sizeof hash;
+  hash = mixed(hash, bytes);
+  std::size_t index = 0;
+  if (bytes >= 4 * word) {
+    std::uint64_t chains[4] = {hash, hash + 1, hash + 2, hash + 3};
+    for (; bytes - index >= 4 * word; index += 4 * word) {
+      for (std::size_t chain = 0; chain < 4; ++chain)
+        chains[chain] = mixed(chains[chain], word_at(index + chain * word));
+    }
+    hash = mixed(mixed(mixed(chains[0], chains[1]), chains[2]), chains[3]);
   }
-  return hash;
+  for (; bytes - index >= word; index += word) hash = mixed(hash, word_at(index));
+  std::uint64_t last_word = 0;
+  std::memcpy(&last_word, reinterpret_cast<const char*>(address) + index, bytes - index);
+  return mixed(hash, last_word);
 }
 
-std::uint32_t character_at(const string& text, std::size_t index) noexcept {
+std::uintptr_t lines_of(const python_types& types, const python_description& code) noexcept {
+  return code.lines_object + types.layout->bytes_text;
+}
+
+std::uint64_t mixed(std::uint64_t hash, const python_text& text) noexcept {
+  return mixed(mixed(hash, text.width), text.characters, text.length * text.width);
+}
+
+// The texts must be there. Of a long table of lines the ends are enough.
+std::uint64_t hash_of(const python_types& types, const python_description& code) noexcept {
+  std::uint64_t hash = mixed(mixed(mixed(mixed(0, code.units), code.line), code.file), code.function);
+  const std::uintptr_t lines = lines_of(types, code);
+  const std::size_t first = std::min(code.line_bytes, line_end_bytes);
+  const std::size_t last = std::min(code.line_bytes - first, line_end_bytes);
+  hash = mixed(mixed(hash, code.line_bytes), lines, first);
+  return mixed(hash, lines + code.line_bytes - last, last) | 1;  // 0 marks a free slot
+}
+
+std::uint32_t character_at(const python_text& text, std::size_t index) noexcept {
   std::uint32_t character = 0;
   std::memcpy(&character, reinterpret_cast<const char*>(text.characters) + index * text.width, text.width);
   return character;
 }
 
 // Writes the text as UTF-8 to `target`, unless that is null, and returns its size.
-std::uint32_t encode(const string& text, char* target) noexcept {
+std::uint32_t encode(const python_text& text, char* target) noexcept {
   std::uint32_t size = 0;
   const auto put = [&](std::uint32_t byte) {
     if (target != nullptr) target[size] = static_cast<char>(byte);
@@ -82,39 +148,17 @@ std::uint32_t encode(const string& text, char* target) noexcept {
   return size;
 }
 
-// Holds what becomes the record of a code object.
-struct description {
-  string file, function;
-  std::uintptr_t lines = 0;
-  std::size_t line_bytes = 0;
-  std::uint32_t line = 0;
-  std::uint64_t bytes = 0;  // of its instructions
-};
+std::uint64_t bytes_of(const python_description& code) noexcept { return code.units * 2; }
 
-bool describe(const python_types& types, std::uintptr_t address, checked_memory& memory, description& result,
-              std::uint64_t& hash) noexcept {
-  const format::python_layout& layout = *types.layout;
-  constexpr std::uint64_t max_units = std::uint64_t{1} << 24;
-  std::uintptr_t type = 0, file = 0, function = 0, lines = 0;
-  std::uint64_t units = 0;
-  if (!memory.read(address + sizeof type, type) || type != types.code) return false;
-  if (!memory.has(address, layout.code_instructions)) return false;
-  memory.read(address + layout.code_units, units);
-  memory.read(address + layout.code_line, result.line);
-  memory.read(address + layout.code_file, file);
-  memory.read(address + layout.code_function, function);
-  memory.read(address + layout.code_lines, lines);
-  if (units == 0 || units > max_units) return false;
-  if (!read_string(types, file, memory, result.file) || !read_string(types, function, memory, result.function))
-    return false;
-  result.bytes = units * 2;
-  std::uintptr_t lines_type = 0;
-  if (memory.read(lines + sizeof type, lines_type) && lines_type == types.bytes) {
-    result.lines = lines + layout.bytes_text;
-    memory.read(lines + layout.bytes_length, result.line_bytes);
+// Returns false where a part of it cannot be read.
+bool describe(const python_types& types, std::uintptr_t address, checked_memory& memory,
+              python_description& result) noexcept {
+  result = {};
+  if (!read_object(types, address, memory, result) || !read_texts(types, memory, result)) return false;
+  for (const python_text* text : {&result.file, &result.function}) {
+    if (text->length != 0 && !memory.has(text->characters, text->length * text->width)) return false;
   }
-  hash = mixed(mixed(mixed(address, units), result.line), lines);
-  hash = mixed(mixed(hash, result.function), result.file) | 1;  // 0 marks a free slot
+  if (result.line_bytes != 0 && !memory.has(lines_of(types, result), result.line_bytes)) result.line_bytes = 0;
   return true;
 }
 
@@ -126,109 +170,125 @@ slot& find(slot* slots, std::uint64_t hash) noexcept {
   }
 }
 
-// The caller holds `adding`. Returns the start of the new record; 0 when there is no room.
-std::uint64_t record(const description& code, checked_memory& memory) noexcept {
+// The caller holds `adding`. Returns null when there is no room.
+const format::python_code_record* record(const python_types& types, const python_description& code) noexcept {
   const std::uint32_t number = header().python_codes.load(std::memory_order_relaxed);
-  if (number == format::max_python_codes) return 0;
-  const bool has_lines =
-      code.line_bytes != 0 && code.line_bytes <= max_line_bytes && memory.has(code.lines, code.line_bytes);
-  const std::size_t line_bytes = has_lines ? code.line_bytes : 0;
+  if (number == format::max_python_codes) return nullptr;
   const std::uint32_t file_bytes = encode(code.file, nullptr), function_bytes = encode(code.function, nullptr);
-  const format::offset offset = hand_out(sizeof(format::python_code_record) + file_bytes + function_bytes + line_bytes);
-  if (offset == 0) return 0;
+  const format::offset offset =
+      hand_out(sizeof(format::python_code_record) + file_bytes + function_bytes + code.line_bytes);
+  if (offset == 0) return nullptr;
   auto& new_record = *record_at<format::python_code_record>(offset);
   new_record.image = image();
   new_record.line = code.line;
   new_record.start = next_start;
-  new_record.bytes = code.bytes;
+  new_record.bytes = bytes_of(code);
   new_record.file_bytes = file_bytes;
   new_record.function_bytes = function_bytes;
-  new_record.line_bytes = static_cast<std::uint32_t>(line_bytes);
+  new_record.line_bytes = static_cast<std::uint32_t>(code.line_bytes);
   char* text = reinterpret_cast<char*>(&new_record + 1);
   text += encode(code.file, text);
   text += encode(code.function, text);
-  if (line_bytes != 0) std::memcpy(text, reinterpret_cast<const void*>(code.lines), line_bytes);
-  next_start += code.bytes + 2;  // a frame stands one byte after its instruction
+  std::memcpy(text, reinterpret_cast<const void*>(lines_of(types, code)), code.line_bytes);
+  next_start += bytes_of(code) + 2;  // a frame stands one byte after its instruction
   header().python_code_at[number].store(offset, std::memory_order_release);
   header().python_codes.store(number + 1, std::memory_order_release);
-  return new_record.start;
+  return &new_record;
 }
 
-std::uint64_t add(const description& code, std::uint64_t hash, checked_memory& memory) noexcept {
+const format::python_code_record* add(const python_types& types, const python_description& code,
+                                      std::uint64_t hash) noexcept {
   const holding guard(adding);
   slot* slots = table.load(std::memory_order_relaxed);
   if (slots == nullptr) {
     slots = static_cast<slot*>(map(slot_count * sizeof(slot)));
-    if (slots == nullptr) return 0;
+    if (slots == nullptr) return nullptr;
     table.store(slots, std::memory_order_release);  // release: a thread that sees it sees its slots
   }
   slot& entry = find(slots, hash);
-  if (entry.hash.load(std::memory_order_relaxed) == hash) return entry.start.load(std::memory_order_relaxed);
-  const std::uint64_t start = record(code, memory);
-  if (start == 0) return 0;
-  entry.start.store(start, std::memory_order_relaxed);
+  if (entry.hash.load(std::memory_order_relaxed) == hash) return entry.record.load(std::memory_order_relaxed);
+  const format::python_code_record* const new_record = record(types, code);
+  if (new_record == nullptr) return nullptr;
+  entry.record.store(new_record, std::memory_order_relaxed);
   entry.hash.store(hash, std::memory_order_release);
-  return start;
+  return new_record;
+}
+
+// Finds the record of a code object whose texts are there, or makes it. Returns null when there is no room.
+const format::python_code_record* record_of(const python_types& types, const python_description& code) noexcept {
+  const std::uint64_t hash = hash_of(types, code);
+  if (slot* const slots = table.load(std::memory_order_acquire)) {
+    const slot& entry = find(slots, hash);
+    if (entry.hash.load(std::memory_order_acquire) == hash) return entry.record.load(std::memory_order_relaxed);
+  }
+  return add(types, code, hash);
+}
+
+bool is_equal(const python_text& text, const char* copy, std::size_t copy_bytes) noexcept {
+  if (text.is_ascii)
+    return text.length == copy_bytes &&
+           std::memcmp(reinterpret_cast<const void*>(text.characters), copy, copy_bytes) == 0;
+  if (encode(text, nullptr) != copy_bytes) return false;
+  bool is_same = true;
+  const auto compare = [&](std::uint32_t byte) { is_same = is_same && static_cast<char>(byte) == *copy++; };
+  for (std::size_t index = 0; index < text.length; ++index) format::encode_utf8(character_at(text, index), compare);
+  return is_same;
+}
+
+// Compares as much as hash_of() reads.
+bool has_equal_lines(const python_types& types, const python_description& code, const char* copy) noexcept {
+  const auto* const lines = reinterpret_cast<const char*>(lines_of(types, code));
+  const std::size_t first = std::min(code.line_bytes, line_end_bytes);
+  const std::size_t last = std::min(code.line_bytes - first, line_end_bytes), last_place = code.line_bytes - last;
+  return std::memcmp(lines, copy, first) == 0 && std::memcmp(lines + last_place, copy + last_place, last) == 0;
 }
 
 }  // namespace
 
 bool find_python_code(const python_types& types, std::uintptr_t address, checked_memory& memory,
                       python_code& code_found) noexcept {
-  description code;
-  std::uint64_t hash = 0;
-  if (!describe(types, address, memory, code, hash)) return false;
-  code_found.instructions = address + types.layout->code_instructions;
-  code_found.bytes = code.bytes;
-  if (slot* const slots = table.load(std::memory_order_acquire)) {
-    const slot& entry = find(slots, hash);
-    if (entry.hash.load(std::memory_order_acquire) == hash) {
-      code_found.start = entry.start.load(std::memory_order_relaxed);
-      return true;
-    }
-  }
-  code_found.start = add(code, hash, memory);
-  return code_found.start != 0;
+  python_description code;
+  if (!describe(types, address, memory, code)) return false;
+  const format::python_code_record* const record = record_of(types, code);
+  if (record == nullptr) return false;
+  code_found = {address + types.layout->code_instructions, record->bytes, record->start};
+  return true;
 }
 
-met_python_codes::entry met_python_codes::described(const python_types& types, std::uintptr_t address) noexcept {
-  const format::python_layout& layout = *types.layout;
-  const auto read = [](std::uintptr_t source, auto& value) {
-    std::memcpy(&value, reinterpret_cast<const void*>(source), sizeof value);
-  };
-  entry result = {};
-  result.address = address;
-  read(address + layout.code_units, result.units);
-  read(address + layout.code_line, result.line);
-  read(address + layout.code_file, result.file);
-  read(address + layout.code_function, result.function);
-  read(address + layout.code_lines, result.lines);
-  // The characters of a string that is not plain begin later, and its end is not read whole.
-  read(result.function + layout.string_length, result.function_length);
-  if (result.function_length >= sizeof result.function_end)
-    read(result.function + layout.string_ascii + result.function_length - sizeof result.function_end,
-         result.function_end);
-  return result;
+// Each part is read only when the part that leads to it is the same as before.
+bool met_python_codes::is_same(const python_types& types, const entry& met) noexcept {
+  present_memory memory;
+  python_description now;
+  const python_description& before = met.description;
+  if (!read_object(types, met.address, memory, now) || now.file_object != before.file_object ||
+      now.function_object != before.function_object || now.lines_object != before.lines_object)
+    return false;
+  if (!read_texts(types, memory, now) || now != before) return false;
+  const format::python_code_record& record = *met.record;
+  const char* const copy = reinterpret_cast<const char*>(&record + 1);
+  const file file_of_code = {now.file_object, met.file_hash};
+  if (file_of_stack_ != file_of_code && !is_equal(now.file, copy, record.file_bytes)) return false;
+  file_of_stack_ = file_of_code;
+  return is_equal(now.function, copy + record.file_bytes, record.function_bytes) &&
+         has_equal_lines(types, now, copy + record.file_bytes + record.function_bytes);
 }
 
 bool met_python_codes::find(const python_types& types, std::uintptr_t address, checked_memory& memory,
                             python_code& code_found) noexcept {
-  entry& slot_of_code = entries_[address / 32 % count];
-  std::uintptr_t type = 0;
-  if (slot_of_code.address == address) {
-    std::memcpy(&type, reinterpret_cast<const void*>(address + sizeof type), sizeof type);
-    entry now = {};
-    if (type == types.code) now = described(types, address);
-    now.code = slot_of_code.code;
-    if (now == slot_of_code) {
-      code_found = slot_of_code.code;
-      return true;
+  if (last_.address != address) {
+    entry& met = entries_[address / 32 % count];
+    if (met.address != address || !is_same(types, met)) {
+      met.address = 0;
+      if (!describe(types, address, memory, met.description)) return false;
+      met.record = record_of(types, met.description);
+      if (met.record == nullptr) return false;
+      met.file_hash = mixed(0, met.description.file);
+      met.code = {address + types.layout->code_instructions, met.record->bytes, met.record->start};
+      met.address = address;
     }
+    last_ = {address, met.code};
   }
-  slot_of_code.address = 0;
-  if (!find_python_code(types, address, memory, code_found)) return false;
-  slot_of_code = described(types, address);
-  slot_of_code.code = code_found;
+  code_found = last_.code;
   return true;
 }
 

@@ -1,9 +1,11 @@
 // Records the code objects of CPython that are on recorded stacks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "profiler/format/python_layout.hpp"
+#include "profiler/format/region.hpp"
 #include "profiler/preload/base/checked_memory.hpp"
 
 namespace tarn::preload {
@@ -21,29 +23,64 @@ struct python_code {
   bool operator==(const python_code&) const = default;
 };
 
-// Returns false when there is no code object at the address, or no room for its record. A code object that has taken
-// the address of a freed one has another start. It locks only to record a new one.
+// Returns false when there is no code object at the address, or no room for its record. Code objects have the same
+// start if their file, their function and their lines are the same. It locks only to record a new one.
 bool find_python_code(const python_types& types, std::uintptr_t address, checked_memory& memory,
                       python_code& result) noexcept;
+
+// A text of CPython, whose characters have `width` bytes.
+struct python_text {
+  std::uintptr_t characters = 0;
+  std::size_t length = 0;
+  unsigned width = 1;
+  bool is_ascii = true;
+  bool operator==(const python_text&) const = default;
+};
+
+// Says where in memory a code object has what becomes its record.
+struct python_description {
+  std::uintptr_t file_object = 0, function_object = 0, lines_object = 0;
+  std::uint64_t units = 0;  // instructions
+  std::uint32_t line = 0;
+  python_text file, function;
+  std::size_t line_bytes = 0;
+  bool operator==(const python_description&) const = default;
+};
 
 // Remembers code objects that one thread has met; all zeroes is an empty memory. What it has met is read again without
 // a question to the kernel, so it may be asked only for code objects that a frame of the thread refers to.
 class met_python_codes {
  public:
+  // Call this before the frames of another stack. Those of one stack hold their code objects, which stay the same.
+  void begin_stack() noexcept {
+    last_ = {};
+    file_of_stack_ = {};
+  }
   bool find(const python_types& types, std::uintptr_t address, checked_memory& memory, python_code& result) noexcept;
 
  private:
-  struct entry {
-    std::uintptr_t address, function, file, lines;
-    std::uint64_t units, function_length, function_end;  // the last eight bytes of the function's name
-    std::uint32_t line;
-    python_code code;
-    bool operator==(const entry&) const = default;
+  // An object of CPython with the hash of its text.
+  struct file {
+    std::uintptr_t object;
+    std::uint64_t hash;
+    bool operator==(const file&) const = default;
   };
-  static entry described(const python_types& types, std::uintptr_t address) noexcept;
+  struct entry {
+    std::uintptr_t address;
+    python_description description;
+    std::uint64_t file_hash;
+    const format::python_code_record* record;
+    python_code code;
+  };
+  bool is_same(const python_types& types, const entry& met) noexcept;
 
   static constexpr std::size_t count = 256;
   entry entries_[count];
+  struct {
+    std::uintptr_t address;
+    python_code code;
+  } last_;              // recursion has one code object in many frames
+  file file_of_stack_;  // the last one whose text was compared
 };
 
 // Starts afresh in a child of fork.

@@ -131,6 +131,7 @@ void read_python_stack(const caller& caller, const stack_limits& limits, met_pyt
   if (is_ending() != 0) return;
   const auto state = reinterpret_cast<std::uintptr_t>(state_of_thread());
   if (state == 0) return;
+  if (met != nullptr) met->begin_stack();
   frame_reader reader(state, met);
   std::uintptr_t activation = frame_reader::word_at(state + layout.thread_activation), frame = 0;
   // Activations lie on the stack, the outer ones above the inner ones. The outermost one is in the thread's state.

@@ -63,6 +63,31 @@ def remade():
     return rounds
 
 
+def cells():
+    """Code objects that differ little, each in the memory of the one before."""
+    source = "\ndef fn_%03d(t):\n    for i in range(t):\n        b=bytearray(5000)\nfn_%03d(100+%d)\n"
+    for number in range(rounds):
+        scope = {}
+        code = compile(source % (number, number, number), "file_%03d.py" % number, "exec")
+        exec(code, scope)
+        scope.clear()
+        del scope, code
+    for number in range(rounds):
+        exec(compile(f"for _ in range({number + 100}): bytearray(5000)", f"cell {number:03}", "exec"), {})
+    for number in range(rounds):
+        lines = "\n" * (number + 1)
+        exec(compile(f"for _ in range({number + 100}):{lines} bytearray(5000)", "lines", "exec"), {})
+    return rounds
+
+
+def cells_at_work():
+    for number in range(6):
+        end = time.process_time() + rounds / 1000
+        exec(compile("while time.process_time() < end:\n    spin()", f"cell {number:03}", "exec"),
+             {"spin": spin, "time": time, "end": end})
+    return 6
+
+
 def named(file, name):
     """Makes a function of this name in a file of this name, calls it, and forgets it."""
     scope = {}
