@@ -146,6 +146,7 @@ void python_process::add_activation(const unwind::copied_stack& copy, std::uint6
   std::vector<std::byte> bytes(layout_->frame_bytes);
   std::uint64_t last_address = 0;  // recursion has one code object in many frames
   const known_code* code = nullptr;
+  bool was_unknown = false;
   while (frame != 0 && frames.size() < format::max_cpu_frames && read(frame, bytes.data(), bytes.size())) {
     const bool is_end = number_in<std::uint8_t>(bytes, layout_->frame_end) == layout_->end_value;
     if (!is_end || layout_->is_end_a_frame) {
@@ -155,7 +156,9 @@ void python_process::add_activation(const unwind::copied_stack& copy, std::uint6
       last_address = address;
       const std::uint64_t offset =
           number_in<std::uint64_t>(bytes, layout_->frame_instruction) - address - layout_->code_instructions;
-      frames.push_back(code->start + (offset < code->bytes ? offset : 0) + 1);
+      const bool is_again = code == &unknown_ && was_unknown;  // those that call each other are one frame
+      was_unknown = code == &unknown_;
+      if (!is_again) frames.push_back(code->start + (offset < code->bytes ? offset : 0) + 1);
     }
     if (is_end) return;
     frame = number_in<std::uint64_t>(bytes, layout_->frame_previous);
@@ -188,7 +191,7 @@ const python_process::known_code* python_process::code_at(std::uint64_t address,
   known_code& code = codes_[address];
   facts.start = code.start;
   if (code.start != 0 && code.number < codes.size() && codes[code.number] == facts) return &code;
-  if (codes.size() == format::max_python_codes) return nullptr;
+  if (codes.size() >= format::max_python_codes) return &unknown_;
   facts.start = codes.empty() ? format::first_sampled_python_address : codes.back().start + codes.back().bytes + 2;
   code = {codes.size(), facts.start, facts.bytes};
   codes.push_back(std::move(facts));

@@ -71,6 +71,7 @@ class python_process {
   std::uint64_t code_type_ = 0, string_type_ = 0, bytes_type_ = 0, loop_ = 0, loop_bytes_ = 0;
   std::vector<std::uint64_t> depths_;  // the possible ones; one: it is known
   std::map<std::uint64_t, known_code> codes_;
+  const known_code unknown_ = {0, format::unknown_python_address, 0};  // stands for those without room
 };
 
 }  // namespace tarn::cpu

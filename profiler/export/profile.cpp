@@ -153,6 +153,7 @@ void profile::add_cpu() {
 std::string frame_name(const analyse::code_location& location) {
   if (!location.function.empty()) return location.function;
   if (location.module.empty()) return "[unknown]";
+  if (location.module == analyse::python_module) return location.module;
   return fmt::format("{}+{:#x}", analyse::file_name(location.module), location.offset);
 }
 

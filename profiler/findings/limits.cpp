@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "profiler/base/quantity_text.hpp"
+#include "profiler/format/python_layout.hpp"
 #include "profiler/format/region.hpp"
 
 namespace tarn::command {
@@ -33,9 +34,13 @@ std::vector<reached_limit> reached_limits(const format::recording& recording) {
         "read them from the innermost frame");
   if (recording.modules.size() >= format::max_modules)
     add("modules", format::max_modules, 0, "functions of further ones have no names", part);
-  if (recording.python_codes.size() >= format::max_python_codes)
-    add("code objects of Python", format::max_python_codes, 0, "functions of further ones are not on call stacks",
-        part);
+  // Those of samples of the processor may stand behind the recorder's, and have a limit of their own.
+  const auto sampled_codes = static_cast<std::size_t>(
+      std::count_if(recording.python_codes.begin(), recording.python_codes.end(),
+                    [](const auto& code) { return code.start >= format::first_sampled_python_address; }));
+  const std::size_t codes = std::max(recording.python_codes.size() - sampled_codes, sampled_codes);
+  if (std::max(codes, recording.cpu.python_codes.size()) >= format::max_python_codes)
+    add("code objects of Python", format::max_python_codes, 0, "functions of further ones have no names", part);
   if (recording.locks.size() >= format::max_locks)
     add("locks", format::max_locks - 1, 0, "further ones count as one", part);
   std::uint64_t orders = 0;

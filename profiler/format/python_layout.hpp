@@ -44,6 +44,8 @@ constexpr const python_layout* python_layout_of(std::uint64_t version) noexcept 
 
 // The addresses of recorded code objects begin here, where no program has memory.
 constexpr std::uint64_t first_python_address = std::uint64_t{0x5079} << 48;
+// The first ones stand for code objects that had no room. No code object is there, so they have no name.
+constexpr std::uint64_t unknown_python_address = first_python_address, unknown_python_bytes = 2;
 // And those that samples of the processor found.
 constexpr std::uint64_t first_sampled_python_address = first_python_address + (std::uint64_t{1} << 47);
 constexpr bool is_python_address(std::uint64_t address) noexcept { return address >> 48 == first_python_address >> 48; }

@@ -104,20 +104,19 @@ class PythonFunctions(FolderTest):
         self.assertEqual(len(counts), 5000)
         self.assertEqual({count for count in counts.values() if count > 2}, set())
 
-    def innermost_frames(self, measure):
-        """Yields the innermost frame that has a file of each recorded stack, and what is measured there."""
+    def stacks(self, measure):
+        """Yields the frames of each recorded stack, the outermost first, and what is measured there."""
         export = json.loads(self.tarn("export", "--format", "speedscope", "rec").stdout)
         profile = next(profile for profile in export["profiles"] if profile["name"] == measure)
         for stack, weight in zip(profile["samples"], profile["weights"]):
-            frames = [frame for frame in map(export["shared"]["frames"].__getitem__, stack) if "file" in frame]
-            if frames:
-                yield frames[-1], weight
+            yield [export["shared"]["frames"][number] for number in stack], weight
 
     def test_code_that_differs_little_from_freed_code(self):
         self.record("cells", 50, modes=("--full", "--heap"), output=50)
         counts = collections.Counter()
-        for frame, count in self.innermost_frames("Blocks allocated"):
-            counts[frame["file"], frame["name"], frame["line"]] += count
+        for stack, count in self.stacks("Blocks allocated"):
+            if frames := [frame for frame in stack if "file" in frame]:
+                counts[frames[-1]["file"], frames[-1]["name"], frames[-1]["line"]] += count
         for number in range(50):
             for key in ((f"file_{number:03}.py", f"fn_{number:03}", 4), (f"cell {number:03}", "<module>", 1),
                         ("lines", "<module>", number + 2)):
@@ -128,6 +127,19 @@ class PythonFunctions(FolderTest):
         export = json.loads(self.tarn("export", "--format", "speedscope", "rec").stdout)
         files = {frame.get("file") for frame in export["shared"]["frames"]}
         self.assertLessEqual({f"cell {number:03}" for number in range(6)}, files)
+
+    def test_more_functions_than_there_is_room_for(self):
+        self.tarn("record", "--full", "--heap", "-o", "rec", "--", PYTHON, PROGRAM, "crowd")
+        report = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
+        self.assertIn("code objects of Python (65,536)", [limit["limit"] for limit in report["recorder"]["limits"]])
+        caller, count_of_calls = ("crowd", line_of("late")), 0
+        for frames, count in self.stacks("Blocks allocated"):
+            names = [(frame["name"], frame.get("line")) for frame in frames]
+            if caller in names:
+                inner = names[names.index(caller) + 1:]
+                self.assertEqual(inner[:2], [("[Python]", None), ("buffer", line_of("allocates"))])
+                count_of_calls += count
+        self.assertEqual(count_of_calls, 1000)
 
     def test_names_beyond_ascii(self):
         frames = {(frame["file"], frame["function"]) for site in self.record("foreign_names", output=1000)["sites"]

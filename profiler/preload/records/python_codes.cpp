@@ -24,7 +24,7 @@ constexpr std::size_t line_end_bytes = 512;  // of a table of lines, at each end
 
 constinit std::atomic<slot*> table = nullptr;
 constinit lock adding;
-constinit std::uint64_t next_start = format::first_python_address;
+constinit std::uint64_t next_start = format::first_python_address + format::unknown_python_bytes;
 
 // Reads memory that is known to be there, with the interface of checked_memory.
 struct present_memory {
@@ -221,7 +221,15 @@ const format::python_code_record* record_of(const python_types& types, const pyt
     const slot& entry = find(slots, hash);
     if (entry.hash.load(std::memory_order_acquire) == hash) return entry.record.load(std::memory_order_relaxed);
   }
-  return add(types, code, hash);
+  const bool has_room = header().python_codes.load(std::memory_order_relaxed) < format::max_python_codes;
+  return has_room ? add(types, code, hash) : nullptr;
+}
+
+python_code code_of(const python_types& types, std::uintptr_t address,
+                    const format::python_code_record* record) noexcept {
+  const std::uintptr_t instructions = address + types.layout->code_instructions;
+  return record == nullptr ? python_code{instructions, 0, format::unknown_python_address}
+                           : python_code{instructions, record->bytes, record->start};
 }
 
 bool is_equal(const python_text& text, const char* copy, std::size_t copy_bytes) noexcept {
@@ -249,9 +257,7 @@ bool find_python_code(const python_types& types, std::uintptr_t address, checked
                       python_code& code_found) noexcept {
   python_description code;
   if (!describe(types, address, memory, code)) return false;
-  const format::python_code_record* const record = record_of(types, code);
-  if (record == nullptr) return false;
-  code_found = {address + types.layout->code_instructions, record->bytes, record->start};
+  code_found = code_of(types, address, record_of(types, code));
   return true;
 }
 
@@ -281,10 +287,9 @@ bool met_python_codes::find(const python_types& types, std::uintptr_t address, c
       met.address = 0;
       if (!describe(types, address, memory, met.description)) return false;
       met.record = record_of(types, met.description);
-      if (met.record == nullptr) return false;
       met.file_hash = mixed(0, met.description.file);
-      met.code = {address + types.layout->code_instructions, met.record->bytes, met.record->start};
-      met.address = address;
+      met.code = code_of(types, address, met.record);
+      if (met.record != nullptr) met.address = address;
     }
     last_ = {address, met.code};
   }

@@ -23,8 +23,9 @@ struct python_code {
   bool operator==(const python_code&) const = default;
 };
 
-// Returns false when there is no code object at the address, or no room for its record. Code objects have the same
-// start if their file, their function and their lines are the same. It locks only to record a new one.
+// Returns false when there is no code object at the address. Code objects have the same start if their file, their
+// function and their lines are the same. One without room for its record gets that of unknown ones, and no bytes. It
+// locks only to record a new one.
 bool find_python_code(const python_types& types, std::uintptr_t address, checked_memory& memory,
                       python_code& result) noexcept;
 

@@ -65,10 +65,12 @@ class frame_reader {
   checked_memory memory_;
 };
 
-// Reads the frames of one activation, from `frame` on, which becomes the innermost one of the next activation. Returns
-// false where the chain cannot be followed.
+// Reads the frames of one activation, from `frame` on, which becomes the innermost one of the next activation. Unknown
+// functions that call each other are one frame. Returns false where the chain cannot be followed.
 bool read_activation(std::uintptr_t& frame, frame_reader& reader, python_stack& result) noexcept {
   const format::python_layout& layout = *types.layout;
+  const std::size_t first = result.frame_count;
+  constexpr std::uintptr_t unknown = format::unknown_python_address + 1;
   while (result.frame_count < format::max_frames && frame != 0) {
     const std::uintptr_t previous = frame_reader::word_at(frame + layout.frame_previous);
     const bool is_end = *reinterpret_cast<const std::uint8_t*>(frame + layout.frame_end) == layout.end_value;
@@ -77,7 +79,10 @@ bool read_activation(std::uintptr_t& frame, frame_reader& reader, python_stack& 
       if (!reader.find_code(frame_reader::word_at(frame + layout.frame_code), code)) return false;
       // A frame that has not begun stands before its first instruction.
       const std::uintptr_t offset = frame_reader::word_at(frame + layout.frame_instruction) - code.instructions;
-      result.frames[result.frame_count++] = code.start + (offset < code.bytes ? offset : 0) + 1;
+      const std::uintptr_t address = code.start + (offset < code.bytes ? offset : 0) + 1;
+      const bool is_again =
+          address == unknown && result.frame_count != first && result.frames[result.frame_count - 1] == unknown;
+      if (!is_again) result.frames[result.frame_count++] = address;
     }
     frame = previous;
     if (is_end) return true;

@@ -88,6 +88,19 @@ def cells_at_work():
     return 6
 
 
+def crowd():
+    """More functions than the recorder has room for. The last one calls one that it knows."""
+    buffer()
+    function = type(crowd)
+    for number in range(66_000):
+        function(buffer.__code__.replace(co_qualname=f"copy_{number}"), {})()
+    scope = {"buffer": buffer}
+    exec("def late():\n    return buffer()\ndef later():\n    return late()", scope)
+    for _ in range(rounds):
+        scope["later"]()  # late
+    return rounds
+
+
 def named(file, name):
     """Makes a function of this name in a file of this name, calls it, and forgets it."""
     scope = {}

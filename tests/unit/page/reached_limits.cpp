@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "profiler/findings/limits.hpp"
+#include "profiler/format/python_layout.hpp"
 #include "profiler/format/region.hpp"
 
 namespace {
@@ -21,10 +22,9 @@ TEST(reached_limits, are_none_where_there_was_room) {
 TEST(reached_limits, each_table_is_named_with_what_is_missing) {
   format::recording recording;
   recording.python_codes.resize(format::max_python_codes);
-  EXPECT_EQ(
-      command::limits_text(recording),
-      "Limits reached: code objects of Python (65,536): functions of further ones are not on call stacks → record "
-      "a shorter part of the run (--for, --pid)");
+  EXPECT_EQ(command::limits_text(recording),
+            "Limits reached: code objects of Python (65,536): functions of further ones have no names → record a "
+            "shorter part of the run (--for, --pid)");
   recording.modules.resize(format::max_modules);
   recording.locks.resize(format::max_locks);
   recording.quiet_regions.resize(format::max_quiet_regions);
@@ -35,6 +35,16 @@ TEST(reached_limits, each_table_is_named_with_what_is_missing) {
   EXPECT_EQ(reached[2].limit, "locks (65,535)");
   EXPECT_EQ(reached[3].missing, "5 further holds have no time");
   EXPECT_EQ(reached[4].limit, "quiet regions (256)");
+}
+
+TEST(reached_limits, are_those_of_the_recorder_and_of_samples) {
+  format::recording recording;
+  recording.python_codes.resize(2 * format::max_python_codes - 2);
+  for (std::size_t index = 0; index < format::max_python_codes - 1; ++index)
+    recording.python_codes[index].start = format::first_sampled_python_address + index;
+  EXPECT_EQ(command::limits_text(recording), "");
+  recording.python_codes.emplace_back().start = format::first_sampled_python_address + format::max_python_codes;
+  EXPECT_EQ(command::reached_limits(recording).size(), 1u);
 }
 
 TEST(reached_limits, a_stack_that_fills_its_frames_may_lack_callers) {
