@@ -16,7 +16,7 @@
 namespace tarn::cpu {
 namespace {
 
-constexpr std::size_t max_text = 1024, max_line_bytes = std::size_t{1} << 16, max_units = std::size_t{1} << 24;
+constexpr std::size_t max_text = 1024, max_line_bytes = std::size_t{1} << 20, max_units = std::size_t{1} << 24;
 constexpr std::size_t activation_bytes = 24;
 constexpr std::uint64_t word = sizeof(std::uint64_t);
 

@@ -41,6 +41,8 @@ std::string short_function(const analyse::code_location& frame) {
 // Formats "main.cpp:12"; without debug information "program+0x1234".
 std::string position_text(const analyse::code_location& frame) {
   if (frame.file.empty() && frame.module == analyse::python_module) return frame.module;  // an unknown function
+  if (!frame.file.empty() && frame.line == 0 && frame.module == analyse::python_module)
+    return analyse::file_name(frame.file);  // its line is not known
   return frame.file.empty() ? fmt::format("{}+{:#x}", analyse::file_name(frame.module), frame.offset)
                             : fmt::format("{}:{}", analyse::file_name(frame.file), frame.line);
 }

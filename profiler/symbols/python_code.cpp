@@ -40,6 +40,7 @@ const format::python_code_facts* python_codes::find(std::uint32_t image, std::ui
 // Each entry of the table begins with a byte that has the top bit, then a form in four bits and a number of
 // instructions less one in three bits (Objects/locations.md of CPython 3.11). The bytes that follow have no top bit.
 int line_at(const format::python_code_facts& code, std::uint64_t offset) {
+  if (code.lines.empty()) return 0;
   constexpr unsigned without_line = 15, long_form = 14, without_column = 13, first_with_step = 10;
   std::int64_t line = code.line;
   std::uint64_t end = 0;

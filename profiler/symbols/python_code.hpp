@@ -27,7 +27,8 @@ class python_codes {
   std::map<std::pair<std::uint32_t, std::uint64_t>, const format::python_code_facts*> codes_;  // by image and start
 };
 
-// Returns the line of the instruction at an offset of bytes; that of the function where the table has none.
+// Returns the line of the instruction at an offset of bytes; that of the function where the table has none, and 0 where
+// there is no table, as it was too long.
 int line_at(const format::python_code_facts& code, std::uint64_t offset);
 
 }  // namespace tarn::analyse

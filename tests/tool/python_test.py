@@ -141,6 +141,11 @@ class PythonFunctions(FolderTest):
                 count_of_calls += count
         self.assertEqual(count_of_calls, 1000)
 
+    def test_line_of_a_long_function(self):
+        report = self.record("long_function", output=20_000)
+        stacks = {stack for stack in self.allocations(report) if stack[0][0] == "<listcomp>"}
+        self.assertEqual({stack[1] for stack in stacks}, {("<module>", 20_001)})
+
     def test_names_beyond_ascii(self):
         frames = {(frame["file"], frame["function"]) for site in self.record("foreign_names", output=1000)["sites"]
                   for frame in site["stack"] if frame["module"] == "[Python]"}

@@ -19,7 +19,7 @@ struct slot {
   std::atomic<const format::python_code_record*> record;
 };
 constexpr std::size_t slot_count = std::size_t{2} * format::max_python_codes;
-constexpr std::size_t max_text_bytes = 1024, max_line_bytes = std::size_t{1} << 16;
+constexpr std::size_t max_text_bytes = 1024, max_line_bytes = std::size_t{1} << 20;
 constexpr std::size_t line_end_bytes = 512;  // of a table of lines, at each end: so much tells it from another one
 
 constinit std::atomic<slot*> table = nullptr;

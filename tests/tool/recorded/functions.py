@@ -101,6 +101,13 @@ def crowd():
     return rounds
 
 
+def long_function():
+    """A module of so many lines that its table of lines has more than 64 KiB."""
+    count = 20_000
+    exec(compile("x = 1\n" * count + f"y = [bytearray(5000) for _ in range({rounds})]\n", "long", "exec"), {})
+    return count
+
+
 def named(file, name):
     """Makes a function of this name in a file of this name, calls it, and forgets it."""
     scope = {}
