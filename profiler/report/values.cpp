@@ -140,7 +140,19 @@ std::string gain_text(const analyse::analysis& analysis, const analyse::range& n
   return verb + text;
 }
 
+std::string without_controls(std::string text) {
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const auto code = static_cast<unsigned char>(text[index]);
+    // Terminals may also obey U+0080 to U+009F, which are C2 80 to C2 9F.
+    const bool is_second = code >= 0x80 && code < 0xa0 && index != 0 && text[index - 1] == '\xc2';
+    if (is_second) text[index - 1] = ' ';
+    if (code < ' ' || code == 0x7f || is_second) text[index] = ' ';
+  }
+  return text;
+}
+
 std::string cut(std::string text, std::size_t columns) {
+  text = without_controls(std::move(text));
   if (columns_of(text) <= columns) return text;
   std::size_t position = 0, column_count = 0;
   for (; position < text.size(); ++position) {
@@ -173,11 +185,7 @@ std::string summed_text(const format::recording& recording) {
 }
 
 std::string command_line_of(const format::recording& recording) {
-  std::string text = fmt::format("{}", fmt::join(recording.program.arguments, " "));
-  for (char& letter : text) {  // replaces a script's line ends and escapes to the terminal
-    if (static_cast<unsigned char>(letter) < ' ' || letter == 0x7f) letter = ' ';
-  }
-  return text;
+  return without_controls(fmt::format("{}", fmt::join(recording.program.arguments, " ")));
 }
 
 paint::paint() {

@@ -41,6 +41,9 @@ std::string location_text(const analyse::code_location& frame, std::size_t colum
 std::string instance_text(const analyse::code_location& frame, std::size_t columns);
 // Formats the function alone, without arguments.
 std::string function_text(const analyse::code_location& frame, std::size_t columns);
+// Replaces line ends and escapes to the terminal, which a name or a script may have, by spaces.
+std::string without_controls(std::string text);
+// Cuts a text without such characters.
 std::string cut(std::string text, std::size_t columns);
 // Breaks a text at spaces, so that no line has more than text_width columns with `indent` spaces before it. The first
 // line is not indented.

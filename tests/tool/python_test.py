@@ -146,6 +146,13 @@ class PythonFunctions(FolderTest):
         stacks = {stack for stack in self.allocations(report) if stack[0][0] == "<listcomp>"}
         self.assertEqual({stack[1] for stack in stacks}, {("<module>", 20_001)})
 
+    def test_control_characters_do_not_reach_the_terminal(self):
+        self.record("forged", 20_000, output=20_000)
+        text = self.tarn("report", "--quick", "rec").stdout
+        self.assertRegex(text, r"file 2. forged \[0m.py:\d+ name 1. forged  \[31m")
+        self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+        self.assertNotRegex(text, r"(?m)^\d. forged")
+
     def test_names_beyond_ascii(self):
         frames = {(frame["file"], frame["function"]) for site in self.record("foreign_names", output=1000)["sites"]
                   for frame in site["stack"] if frame["module"] == "[Python]"}

@@ -108,6 +108,15 @@ def long_function():
     return count
 
 
+def forged():
+    """Names that would end a line, and colour the next."""
+    name, file = "name\n1. forged \x1b[31m\x9b0m", "/file\n2. forged\x1b[0m.py"
+    function = type(forged)(buffer.__code__.replace(co_qualname=name, co_filename=file), {})
+    for _ in range(rounds):
+        function()
+    return rounds
+
+
 def named(file, name):
     """Makes a function of this name in a file of this name, calls it, and forgets it."""
     scope = {}
