@@ -94,7 +94,7 @@ std::string checked_text(const limit_check& check) {
 std::string largest_text(const analyse::location_sums& largest) {
   const std::string file(analyse::file_name(largest.file));
   if (file == "dl-init.c" || file.starts_with("ld-linux")) return "the start-up of a library";
-  return fmt::format("{}:{} {}", file, largest.line, largest.function);
+  return without_controls(fmt::format("{}:{} {}", file, largest.line, largest.function));
 }
 
 void print_check(const limit_check& check) {
