@@ -14,6 +14,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -65,6 +66,54 @@ std::uint64_t time_of(const std::vector<std::byte>& record) {
   return time;
 }
 
+namespace {
+
+struct thread_switch {
+  perf_event_header header{};
+  pid_t process = 0, thread = 0;
+};
+
+// Returns the head of a record of a sample or of a switch, which have the same form.
+thread_switch head_of(const perf_record& record) {
+  thread_switch head;
+  if (record.bytes.size() >= sizeof head) std::memcpy(&head, record.bytes.data(), sizeof head);
+  return head;
+}
+
+bool is_stop(const thread_switch& head) { return (head.header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0; }
+
+}  // namespace
+
+void mark_still(std::vector<perf_record>& records) {
+  // The time between a sample and the stop that it causes, or that causes it: the kernel is at work then.
+  constexpr std::uint64_t max_stop_ns = 50'000;
+  constexpr std::uint64_t no_stop = 0;
+  std::uint64_t lost_until_ns = 0;
+  for (const perf_record& record : records) {
+    if (head_of(record).header.type == PERF_RECORD_LOST) lost_until_ns = std::max(lost_until_ns, time_of(record.bytes));
+  }
+  std::map<pid_t, std::uint64_t> stops;  // by thread, the time of its next stop, if that is its last switch
+  for (auto record = records.rbegin(); record != records.rend(); ++record) {
+    const thread_switch head = head_of(*record);
+    if (head.header.type == PERF_RECORD_SWITCH) {
+      const auto [stop, is_last] = stops.try_emplace(head.thread, is_stop(head) ? record->at_ns : no_stop);
+      if (!is_last) stop->second = no_stop;
+    } else if (head.header.type == PERF_RECORD_SAMPLE) {
+      const auto stop = stops.find(head.thread);
+      record->is_still = record->at_ns > lost_until_ns && stop != stops.end() && stop->second >= record->at_ns &&
+                         stop->second - record->at_ns <= max_stop_ns;
+    }
+  }
+}
+
+bool may_go_on(const std::vector<perf_record>& records, pid_t thread) {
+  return std::any_of(records.begin(), records.end(), [&](const perf_record& record) {
+    const thread_switch head = head_of(record);
+    return head.header.type == PERF_RECORD_LOST ||
+           (head.header.type == PERF_RECORD_SWITCH && head.thread == thread && !is_stop(head));
+  });
+}
+
 int perf_events::open_event(event kind, pid_t thread, int processor, bool is_next_program) const {
 #if defined(__x86_64__)
   perf_event_attr attributes{};
@@ -90,6 +139,7 @@ int perf_events::open_event(event kind, pid_t thread, int processor, bool is_nex
     attributes.comm = attributes.comm_exec = 1;
     attributes.task = 1;
     attributes.context_switch = 1;
+    attributes.wakeup_events = 1;
   }
   attributes.sample_id_all = 1;
   attributes.use_clockid = 1;
@@ -193,6 +243,14 @@ void perf_events::close() {
   for (const int file : files_) ::close(file);
   rings_.clear();
   files_.clear();
+}
+
+std::vector<watched_processor> perf_events::processors() const {
+  std::vector<watched_processor> result;
+  for (const ring& mapped : rings_) {
+    if (mapped.kind == event::clock) result.push_back({mapped.processor, mapped.file});
+  }
+  return result;
 }
 
 void perf_events::stop() {

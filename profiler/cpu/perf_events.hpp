@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "profiler/cpu/processor_watch.hpp"
+
 namespace tarn::cpu {
 
 // A prime number, so that samples do not keep step with work that a program does every millisecond.
@@ -21,7 +23,14 @@ struct perf_record {
   std::uint64_t at_ns = 0;  // by the monotonic clock
   std::vector<std::byte> bytes;
   bool is_of_stop = false;  // a sample of a thread that stops, not of one that runs
+  bool is_still = false;    // a sample since which the thread has executed nothing, as far as is known
 };
+
+// Tells which samples among the records, which are in the order of time, have `is_still`: those after which the thread
+// stopped at once, and did not go on.
+void mark_still(std::vector<perf_record>& records);
+// Returns whether a thread may have gone on by these records.
+bool may_go_on(const std::vector<perf_record>& records, pid_t thread);
 
 // Returns the time in a record; 0 for one that is too short to have one.
 std::uint64_t time_of(const std::vector<std::byte>& record);
@@ -48,6 +57,8 @@ class perf_events {
   // Appends the records that have come, in the order of each processor. One about lost records has the time from which
   // on they may be lost. Returns how full the fullest rings were.
   ring_fill take(std::vector<perf_record>& records);
+  // Returns the processors, each with a descriptor that becomes readable by poll() when a sample was taken there.
+  std::vector<watched_processor> processors() const;
   // Ends the sampling; the records so far can still be taken.
   void stop();
   // Gives everything back: no further program that this process starts is sampled.

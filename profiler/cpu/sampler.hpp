@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "profiler/cpu/perf_events.hpp"
@@ -28,7 +30,10 @@ class sampler {
   // Takes the records so far. Call it at next(): the rings have room for a third of a second, and for less of it while
   // threads switch often.
   void take();
-  steady::time_point next() const { return next_; }
+  steady::time_point next() const {
+    const std::lock_guard lock(mutex_);
+    return next_;
+  }
   // Ends the sampling, and takes all that has come.
   void stop();
 
@@ -37,14 +42,19 @@ class sampler {
 
  private:
   void take_until(std::uint64_t bound_ns);
+  // Returns whether the thread may have executed something since the records so far.
+  bool goes_on(pid_t thread);
+  void take_now();
   void read_delays();
 
+  mutable std::mutex mutex_;  // guards all of the following
   perf_events events_;
   stack_samples samples_;
-  std::vector<perf_record> pending_;
-  std::chrono::milliseconds pause_{100};
+  std::vector<perf_record> pending_, later_;  // later ones came while `pending_` was added
+  std::chrono::milliseconds pause_{2};
   steady::time_point next_{}, next_delays_{};
   bool is_over_ = false;
+  std::unique_ptr<processor_watch> watch_;  // last: its threads use the others
 };
 
 }  // namespace tarn::cpu

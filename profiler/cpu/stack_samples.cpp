@@ -180,9 +180,12 @@ void stack_samples::name(process_state& state, pid_t thread, std::string text) {
   state.names[thread] = std::move(text);
 }
 
-stack_samples::sampled_stack stack_samples::read_stack(pid_t process, process_state& state, const perf_record& record) {
+stack_samples::sampled_stack stack_samples::read_stack(pid_t process, process_state& state, const perf_record& record,
+                                                       const going_on& goes_on) {
   record_reader reader(record.bytes);
-  reader.skip(sizeof(perf_event_header) + 2 * sizeof(pid_t) + sizeof(std::uint64_t));
+  reader.skip(sizeof(perf_event_header) + sizeof(pid_t));
+  const auto thread = reader.next<pid_t>();
+  reader.skip(sizeof(std::uint64_t));
   const auto abi = reader.next<std::uint64_t>();
   unwind::caller registers{};
   if (abi != PERF_SAMPLE_REGS_ABI_NONE) {  // in the order of their numbers
@@ -196,7 +199,8 @@ stack_samples::sampled_stack stack_samples::read_stack(pid_t process, process_st
   reader.skip(reserved);
   const std::size_t copied = reserved == 0 ? 0 : std::min<std::size_t>(reader.next<std::uint64_t>(), room);
 
-  return walk(process, state, registers, abi == PERF_SAMPLE_REGS_ABI_64 ? std::span(bytes, copied) : no_stack);
+  return walk(process, state, registers, abi == PERF_SAMPLE_REGS_ABI_64 ? std::span(bytes, copied) : no_stack,
+              record.is_still, [&] { return goes_on(thread); });
 }
 
 void stack_samples::look_for_python(pid_t process, process_state& state, const std::vector<std::uint64_t>& frames) {
@@ -213,7 +217,8 @@ void stack_samples::look_for_python(pid_t process, process_state& state, const s
 }
 
 stack_samples::sampled_stack stack_samples::walk(pid_t process, process_state& state, const unwind::caller& registers,
-                                                 std::span<const std::byte> bytes) {
+                                                 std::span<const std::byte> bytes, bool is_still,
+                                                 const std::function<bool()>& goes_on) {
   std::vector<std::uint64_t> frames;
   std::array<std::uintptr_t, format::max_cpu_frames> stacks;
   unwind::copied_stack memory(registers.stack, bytes.data(), bytes.size(), stacks.data());
@@ -228,24 +233,26 @@ stack_samples::sampled_stack stack_samples::walk(pid_t process, process_state& s
   }
   const bool is_cut = memory.is_cut() || frames.size() == format::max_cpu_frames;
   look_for_python(process, state, frames);
-  if (state.python != nullptr) {
+  if (state.python != nullptr && is_still) {
     const auto is_interpreter = [&](std::uint64_t frame) {
       const mapping* const module = mapping_at(process, state, frame - 1);
       return module != nullptr && module->path == state.last_python;
     };
-    frames = state.python->with_python(frames, stacks.data(), memory, static_cast<std::uint32_t>(state.execs.size()),
-                                       is_interpreter, state.samples.python_codes);
+    std::vector<std::uint64_t> with_python =
+        state.python->with_python(frames, stacks.data(), memory, static_cast<std::uint32_t>(state.execs.size()),
+                                  is_interpreter, goes_on, state.samples.python_codes);
+    if (!with_python.empty()) frames = std::move(with_python);
   }
   return {stack_number(process, state, std::move(frames)), is_cut};
 }
 
-void stack_samples::add_sample(const perf_record& record) {
+void stack_samples::add_sample(const perf_record& record, const going_on& goes_on) {
   record_reader reader(record.bytes);
   const auto header = reader.next<perf_event_header>();
   const auto process = reader.next<pid_t>(), thread = reader.next<pid_t>();
   if (kept_process_ != 0 && process != kept_process_) return;
   process_state& state = state_of(process);
-  const sampled_stack stack = read_stack(process, state, record);
+  const sampled_stack stack = read_stack(process, state, record, goes_on);
   if (record.is_of_stop) {
     if (const auto stopping = state.threads.find(thread); stopping != state.threads.end())
       stopping->second.wait_stack = stack.number;
@@ -340,9 +347,9 @@ void stack_samples::add_lost(const perf_record& record) {
   lost_until_ns_ = std::max(lost_until_ns_, time_of(record.bytes));
 }
 
-void stack_samples::add(const perf_record& record) {
+void stack_samples::add(const perf_record& record, const going_on& goes_on) {
   switch (header_of(record.bytes).type) {
-    case PERF_RECORD_SAMPLE: return add_sample(record);
+    case PERF_RECORD_SAMPLE: return add_sample(record, goes_on);
     case PERF_RECORD_COMM: return add_command(record);
     case PERF_RECORD_MMAP2: return add_module(record);
     case PERF_RECORD_FORK: return add_fork(record);
@@ -387,7 +394,9 @@ void stack_samples::add_running(pid_t process) {
 std::uint32_t stack_samples::stack_of_waiting(pid_t process, process_state& state, pid_t thread) {
   const waiting_thread waiting = read_waiting_thread(process, thread, stack_bytes);
   if (waiting.bytes.empty()) return 0;
-  return walk(process, state, {waiting.address + 1, waiting.stack, 0}, waiting.bytes).number;
+  return walk(process, state, {waiting.address + 1, waiting.stack, 0}, waiting.bytes, true,
+              [&] { return waiting.schedules.empty() || schedules_of(process, thread) != waiting.schedules; })
+      .number;
 }
 
 namespace {

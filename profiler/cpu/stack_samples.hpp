@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -28,8 +29,10 @@ class stack_samples {
   void add_running(pid_t process);
   // Leaves out the records of all other processes.
   void keep_only(pid_t process) { kept_process_ = process; }
-  // Takes the next record in the order of time.
-  void add(const perf_record& record);
+  // Takes the next record in the order of time. `goes_on` tells whether a thread may have executed something since a
+  // record with `is_still`.
+  using going_on = std::function<bool(pid_t)>;
+  void add(const perf_record& record, const going_on& goes_on = {});
   // Returns whether stacks are read from the memory of programs, which changes.
   bool reads_memory() const { return reads_memory_; }
   // Sets the time up to which all records were added: until then, each thread stays in the state of its last record.
@@ -100,11 +103,12 @@ class stack_samples {
   // `bytes` are the stack from its stack pointer up.
   // Looks whether one of the frames is in a CPython.
   void look_for_python(pid_t process, process_state& state, const std::vector<std::uint64_t>& frames);
+  // Python's frames are read if the stack is of a thread that stands still, and taken if it does so afterwards.
   sampled_stack walk(pid_t process, process_state& state, const unwind::caller& registers,
-                     std::span<const std::byte> bytes);
+                     std::span<const std::byte> bytes, bool is_still, const std::function<bool()>& goes_on);
   std::uint32_t stack_of_waiting(pid_t process, process_state& state, pid_t thread);
-  sampled_stack read_stack(pid_t process, process_state& state, const perf_record& record);
-  void add_sample(const perf_record& record);
+  sampled_stack read_stack(pid_t process, process_state& state, const perf_record& record, const going_on& goes_on);
+  void add_sample(const perf_record& record, const going_on& goes_on);
   void add_command(const perf_record& record);
   void add_module(const perf_record& record);
   void add_fork(const perf_record& record);

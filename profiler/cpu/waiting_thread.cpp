@@ -6,10 +6,19 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
 
 namespace tarn::cpu {
 
+std::string schedules_of(pid_t process, pid_t thread) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/schedstat", process, thread));
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
 waiting_thread read_waiting_thread(pid_t process, pid_t thread, std::size_t bytes) {
+  std::string schedules = schedules_of(process, thread);
   std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", process, thread));
   std::string line;
   std::getline(file, line);
@@ -19,8 +28,10 @@ waiting_thread read_waiting_thread(pid_t process, pid_t thread, std::size_t byte
   if (last == std::string::npos || last == 0) return {};
   const std::size_t before_last = line.rfind(' ', last - 1);
   if (before_last == std::string::npos) return {};
-  waiting_thread result{
-      std::stoull(line.substr(before_last + 1), nullptr, 16), std::stoull(line.substr(last + 1), nullptr, 16), {}};
+  waiting_thread result{std::stoull(line.substr(before_last + 1), nullptr, 16),
+                        std::stoull(line.substr(last + 1), nullptr, 16),
+                        {},
+                        std::move(schedules)};
   const int memory = ::open(fmt::format("/proc/{}/mem", process).c_str(), O_RDONLY | O_CLOEXEC);
   if (memory < 0) return {};
   result.bytes.resize(bytes);

@@ -61,6 +61,12 @@ void print_cpu_summary(analyse::analysis& analysis) {
     fmt::print("{:.0f} % of their stacks are cut: the outermost callers are missing.\n",
                std::ceil(percent_of(findings.cut, findings)));
   }
+  if (findings.without_python != 0) {
+    fmt::print(
+        "{:.0f} % of their stacks lack the Python functions: the program went on before they were read, or was "
+        "changing them.\n",
+        std::ceil(percent_of(findings.without_python, findings)));
+  }
   if (findings.lost != 0) fmt::print("The kernel dropped {}.\n", count_text(findings.lost, "more record"));
 }
 
@@ -116,6 +122,7 @@ json json_of_cpu(analyse::analysis& analysis, std::size_t top) {
           {"kernel_hidden", findings.is_kernel_hidden},
           {"recorder", findings.recorder},
           {"cut", findings.cut},
+          {"without_python", findings.without_python},
           {"lost", findings.lost},
           {"functions", functions},
           {"threads", threads}};

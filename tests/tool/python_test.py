@@ -224,18 +224,61 @@ class PythonFunctions(FolderTest):
         self.assertIn(("buffer", line_of("allocates")), stacks)
 
     def sampled(self, report):
-        """The samples of each Python function, with those of its callees."""
+        """The samples of each Python function of the program, with those of its callees."""
         return {frame["function"]: frame["total"] for frame in report["cpu"]["functions"]
-                if frame["module"] == "[Python]"}
+                if frame["module"] == "[Python]" and frame["file"] == str(PROGRAM)}
 
     def test_samples_of_the_processor(self):
         report = self.record("busy", 1000, modes=("--cpu",), output=True)
         totals, samples = self.sampled(report), report["cpu"]["samples"]
         self.assertGreater(samples, 100)
         for function in "spin", "busy", "<module>":  # the first samples show where the loop has its frames
-            self.assertGreater(totals[function], samples * 0.8)
+            self.assertGreater(totals[function], samples * 0.7, (totals, report["cpu"]["without_python"]))
         lines = {frame["line"] for frame in report["cpu"]["functions"] if frame["function"] == "spin"}
         self.assertLessEqual(lines, {line_of("spins") - 1, line_of("spins"), line_of("spins") + 1})
+
+    def check_callers(self, function, first, callers):
+        """Compares the calls and the time of `first` in the samples with those of the program."""
+        result = self.tarn("record", "--cpu", "-o", "rec", "--", PYTHON, PROGRAM, function, "4000")
+        stacks = self.tarn("export", "--format", "collapsed", "--measure", "cpu_time", "rec").stdout
+        times, interval = collections.Counter(), self.report()["cpu"]["interval_ns"]
+        for line in stacks.splitlines():
+            stack, nanoseconds = line.rsplit(" ", 1)
+            names = [name for name in stack.split(";") if name in callers]
+            times[tuple(names)] += int(nanoseconds)
+        allowed = {()} | {tuple(names) for names in self.chains(callers)}
+        self.assertLessEqual(set(times), allowed)
+        spent_inside = sum(spent for names, spent in times.items() if names[1:])
+        self.assertGreater(spent_inside, 300 * interval)
+        share = sum(spent for names, spent in times.items() if names[1:2] == (first,)) / spent_inside
+        self.assertLess(abs(share - float(result.stdout)), 0.07, (share, result.stdout))
+
+    def chains(self, callers):
+        """All stacks from the outermost function on that the table of callers allows."""
+        chains = [(name,) for name, caller in callers.items() if caller is None]
+        for chain in chains:
+            chains += [(*chain, name) for name, caller in callers.items() if caller == chain[-1]]
+        return chains
+
+    def test_callers_in_samples(self):
+        self.check_callers("callers", "callers.<locals>.outer", {
+            "part_of": None, "callers.<locals>.outer": "part_of", "summing": "part_of",
+            "first_outer": "callers.<locals>.outer", "second_outer": "callers.<locals>.outer",
+            "first_inner": "first_outer", "second_inner": "second_outer",
+            "summing.<locals>.<genexpr>": "summing", "yielding": "summing.<locals>.<genexpr>"})
+
+    def test_generators_in_samples(self):
+        self.check_callers("generators", "steps", {
+            "part_of": None, "steps": "part_of", "plain": "part_of", "stepping": "steps", "first_inner": "stepping",
+            "second_inner": "plain"})
+
+    def test_samples_of_code_at_the_address_of_freed_code(self):
+        report = self.record("cells", 2000, modes=("--cpu",), output=True)
+        samples = {frame["file"]: frame["total"] for frame in report["cpu"]["functions"]
+                   if frame["function"] == "<module>"}
+        for number in range(12):
+            self.assertGreater(samples.get(f"<cell {number:02}>", 0), report["cpu"]["samples"] / 12 / 4)
+        self.assertGreater(samples[str(PROGRAM)], report["cpu"]["samples"] / 2)
 
     def test_waits(self):
         self.record("waiting", 1000, modes=("--cpu",), output=True)

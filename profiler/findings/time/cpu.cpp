@@ -12,8 +12,16 @@
 namespace tarn::analyse {
 namespace {
 
-// A function is recorded by its name and module; without a name, by its module alone.
-using function_key = std::pair<std::string, std::string>;
+// A function is recorded by its name and module, in Python also by its file; without a name, by its module alone.
+using function_key = std::tuple<std::string, std::string, std::string>;
+
+function_key key_of(const code_location& location) {
+  return {location.function, location.module, location.module == python_module ? location.file : std::string()};
+}
+
+bool is_python_loop(const code_location& location) {
+  return location.is_interpreter && location.function == "_PyEval_EvalFrameDefault";
+}
 
 // Finds the recorded thread of each sampled one, and adds those that the recorder did not see.
 std::vector<std::uint32_t> thread_numbers(format::recording& recording) {
@@ -88,11 +96,12 @@ cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
     result.threads[key.thread] += samples;
     const format::site_facts& stack = recording.sites[key.site];
     std::set<std::size_t> visited;  // a recursive function counts once
-    bool is_innermost = true;
+    bool is_innermost = true, has_loop = false, has_python = false;
     for (const std::uint64_t frame : stack.frames) {
       for (const code_location& location : symbols.resolve(stack.image, frame)) {
-        const auto [number, is_new] =
-            numbers.try_emplace({location.function, location.module}, result.functions.size());
+        const auto [number, is_new] = numbers.try_emplace(key_of(location), result.functions.size());
+        has_python = has_python || location.module == python_module;
+        has_loop = has_loop || is_python_loop(location);
         if (is_new) result.functions.push_back({location});
         cpu_function& function = result.functions[number->second];
         if (visited.insert(number->second).second) function.total += samples;
@@ -101,6 +110,7 @@ cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
         is_innermost = false;
       }
     }
+    if (has_loop && !has_python) result.without_python += samples;
   }
   for (cpu_function& function : result.functions) {
     function.self_error = share_error(function.self, result.samples);

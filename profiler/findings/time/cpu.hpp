@@ -25,6 +25,7 @@ struct cpu_findings {
   std::uint64_t samples = 0, kernel = 0, cut = 0, lost = 0;
   std::uint64_t interval_ns = 0;  // CPU time that a sample stands for; 0: the processor was not sampled
   bool is_kernel_hidden = false;
+  std::uint64_t without_python = 0;                // samples in CPython's loop whose Python functions are not known
   std::uint64_t recorder = 0;                      // samples in libtarn-record.so itself
   std::vector<cpu_function> functions;             // the most samples of their own first
   std::map<std::uint32_t, std::uint64_t> threads;  // samples by thread

@@ -244,6 +244,85 @@ def spin():
     return total
 
 
+def first_inner(count):
+    total = 0
+    for number in range(count):
+        total += number
+
+
+def second_inner(count):
+    total = 0
+    for number in range(count):
+        total += number
+
+
+def first_outer():
+    first_inner(2000)
+
+
+def second_outer():
+    second_inner(2000)
+
+
+def yielding(count):
+    for number in range(count):
+        yield number
+
+
+def summing():
+    return sum(number for number in yielding(700))
+
+
+def part_of(first, second):
+    """Calls both in turn, and returns the first one's share of the CPU time."""
+    times = [0.0, 0.0]
+    while sum(times) < rounds / 1000:
+        begun = time.thread_time()
+        for _ in range(10):
+            first()
+        middle = time.thread_time()
+        for _ in range(10):
+            second()
+        times[0] += middle - begun
+        times[1] += time.thread_time() - middle
+    return times[0] / sum(times)
+
+
+def callers():
+    def outer():
+        first_outer()
+        second_outer()
+    return part_of(outer, summing)
+
+
+def stepping():
+    for _ in range(10):
+        first_inner(3000)
+        yield
+
+
+def steps():
+    for _ in stepping():
+        pass
+
+
+def plain():
+    for _ in range(10):
+        second_inner(7000)
+
+
+def generators():
+    return part_of(steps, plain)
+
+
+def cells():
+    """Code objects of equal cost and names, at the addresses of those before them."""
+    source = "total = 0\nfor number in range(rounds):\n    total += number"
+    for number in range(12):
+        exec(compile(source, f"<cell {number:02}>", "exec"), {"rounds": rounds * 1000})
+    return True
+
+
 def waiting():
     end = time.monotonic() + rounds / 1000
     while time.monotonic() < end:
