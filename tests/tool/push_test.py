@@ -183,7 +183,7 @@ class BadStores(PushTest):
         self.assertGreater(retried, 0)
         self.assertEqual(len(store.profiles), sent)
         self.check_taken(store)
-        self.assertIn(f"http://127.0.0.1:{port}: Couldn't connect to server; up to 900 profiles wait", lines[0])
+        self.assertIn(f"http://127.0.0.1:{port}: Couldn't connect to server; up to 899 profiles wait", lines[0])
         self.assertNotIn("secret", "".join(lines))
 
     def test_a_store_that_stays_away_costs_the_oldest_profiles_and_some_seconds(self):

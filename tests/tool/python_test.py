@@ -273,7 +273,7 @@ class PythonFunctions(FolderTest):
             "second_inner": "plain"})
 
     def test_samples_of_code_at_the_address_of_freed_code(self):
-        report = self.record("cells", 2000, modes=("--cpu",), output=True)
+        report = self.record("cells_of_equal_cost", 2000, modes=("--cpu",), output=True)
         samples = {frame["file"]: frame["total"] for frame in report["cpu"]["functions"]
                    if frame["function"] == "<module>"}
         for number in range(12):

@@ -315,7 +315,7 @@ def generators():
     return part_of(steps, plain)
 
 
-def cells():
+def cells_of_equal_cost():
     """Code objects of equal cost and names, at the addresses of those before them."""
     source = "total = 0\nfor number in range(rounds):\n    total += number"
     for number in range(12):
