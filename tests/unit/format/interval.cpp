@@ -44,6 +44,7 @@ class three_looks : public testing::Test {
     recording_.waits[{1, 0, 1, 1, 0}][waits] += count;
     recording_.cpu.cells[{1, 0}][cpu_samples] += count;
     recording_.threads[0].allocations += count;
+    recording_.threads[0].predecessors += 2 * count;
     recording_.snapshots.push_back({index, 4096 * index, index, index / 10});
     output_.changes(recording_);
   }
@@ -87,6 +88,7 @@ TEST_F(three_looks, one_of_them_is_what_it_added) {
   EXPECT_EQ((second.acquisitions[{1, 0, 1}][longest_wait]), 700U) << "it was longer than all before";
   EXPECT_EQ(second.threads.size(), 2U);
   EXPECT_EQ(second.threads[0].allocations, 10U);
+  EXPECT_EQ(second.threads[0].predecessors, 20U);
   EXPECT_EQ(second.end.user_us, 10U);
   EXPECT_EQ(second.end.system_us, 1U);
   EXPECT_EQ(second.end.instructions, 0U) << "of the part they are not known";
