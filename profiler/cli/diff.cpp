@@ -39,8 +39,7 @@ void require_names(const side& side, const std::string& path, const format::reco
       continue;
     fail(exit_code::io_error,
          "{} cannot be compared, because its functions have no names: {} {} since the program loaded it; put the "
-         "recorded "
-         "build back, or next time record a copy of the program (cp server server.before)",
+         "recorded build back, or next time record a copy of the program (cp server server.before)",
          path, module->path, ::access(module->path.c_str(), F_OK) == 0 ? "was replaced" : "is gone");
   }
 }

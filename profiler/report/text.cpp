@@ -91,9 +91,11 @@ std::string thread_text(const analyse::analysis& analysis, const analyse::site& 
     text += fmt::format("; {} in use at the end", group_digits(rounded_within(site.live, site.error, heap.live)));
   if (!site.handovers.empty()) {
     const analyse::handover& most_frequent = site.handovers.front();
-    text += fmt::format("; mostly: thread {} freed what thread {} allocated",
-                        recording.threads[most_frequent.freeing_thread].id,
-                        recording.threads[most_frequent.allocating_thread].id);
+    const std::uint32_t allocating = recording.threads[most_frequent.allocating_thread].id;
+    const bool has_ended = most_frequent.allocating_thread == format::ended_threads && allocating == 0;
+    text +=
+        fmt::format("; mostly: thread {} freed what {} allocated", recording.threads[most_frequent.freeing_thread].id,
+                    has_ended ? "ended threads" : fmt::format("thread {}", allocating));
   }
   return text;
 }

@@ -46,6 +46,9 @@ class Threads(FolderTest):
         lock = next(lock for lock in report["locks"]
                     if any("take_common" in frame["function"] for frame in lock["stack"]))
         self.assertEqual(lock["acquisitions"], THREADS)
+        text = self.tarn("report", "--quick", "rec").stdout
+        self.assertNotIn("thread 0 allocated", text)
+        self.assertRegex(text, r"mostly: thread \d+ freed what\s+ended threads\s+allocated")
 
     def test_samples_have_the_same_rows(self):
         report = self.report()
