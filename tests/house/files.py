@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What every file keeps to: files.py [ROOT] fails, naming file, line and cure."""
 
+import collections
 import pathlib
 import re
 import sys
@@ -8,6 +9,7 @@ import sys
 import tree
 
 LONGEST_FILE = 600
+MAX_SOURCES = 30  # in one folder; headers beside their sources do not count
 LONGEST_LINE = 120  # columns of Python; clang-format keeps C and C++
 # Spelt in halves, so that this file keeps its own rule.
 MARKS = re.compile(r"\b(" + "TO" + "DO|FIX" + "ME|X" + r"XX)\b")
@@ -66,6 +68,15 @@ def check_built(root):
                 yield tree.Finding(path, 1, "is not built", f"name it in {lists}, in the list of its level")
 
 
+def check_folders(root):
+    """No folder is a hall. The public headers stay where users include them from."""
+    sources = collections.Counter(path.parent for path in tree.files(root, {".c", ".cpp", ".py", ".ts"}))
+    for folder, count in sorted(sources.items()):
+        if count > MAX_SOURCES:
+            yield tree.Finding(folder, 1, f"{count} sources in one folder, more than {MAX_SOURCES}",
+                               "put those of one subject into a folder of their own")
+
+
 def check_document(root, path):
     commands = re.findall(r"^command_(\w+)\(\)", tree.read(root, "dev"), re.MULTILINE) + ["help"]
     for number, line in enumerate(tree.read(root, path).splitlines(), 1):
@@ -120,6 +131,7 @@ def check(root):
     for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "profiler"]):
         findings += check_header(root, path)
     findings += check_built(root)
+    findings += check_folders(root)
     return findings
 
 

@@ -125,6 +125,13 @@ class House(small_tree.SmallTree):
         self.write("src/memory/pages/slab.cpp", '#include "memory/pages/slab.hpp"\n' * 601)
         self.expect("src/memory/pages/slab.cpp:601:", "601 lines, more than 600", "one idea a file")
 
+    def test_a_folder_of_many_sources_is_a_finding(self):
+        for number in range(files.MAX_SOURCES):
+            self.write(f"tests/unit/case_{number}.cpp", "int main() {}\n")
+        self.assertEqual(self.findings(), [])
+        self.write("tests/unit/helper.py", "pass\n")
+        self.expect("tests/unit:1:", "31 sources in one folder")
+
     def test_white_space_tab_and_last_line(self):
         self.write("src/base/bits.hpp", "#pragma once \n")
         self.expect("src/base/bits.hpp:1:", "white space")

@@ -386,7 +386,7 @@ def sources():
     for group in GROUPS:
         for entry in sorted(os.listdir(os.path.join(HERE, group))):
             stem, ending = os.path.splitext(entry)
-            if ending not in (".c", ".cpp", ".sh") or stem.startswith("lib_"):
+            if ending not in (".c", ".cpp", ".sh"):
                 continue
             path = os.path.join(HERE, group, entry)
             for case in [CASE.match(line).group(1) for line in lines_of(path) if line.startswith("CASE(")] or [stem]:

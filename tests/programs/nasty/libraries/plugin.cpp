@@ -1,7 +1,7 @@
 // A plugin with the heaps linked inside, which uses them to its end.
 #include <pthread.h>
 #include <tarn/tarn.h>
-#include "../check.h"
+#include "../../check.h"
 
 namespace {
 

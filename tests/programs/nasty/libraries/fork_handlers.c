@@ -1,7 +1,7 @@
 // A library with a table under a lock, kept whole in forked children as the manual of pthread_atfork says. Its
 // constructor runs before that of a preloaded allocator, and does not allocate.
 #include <pthread.h>
-#include "../check.h"
+#include "../../check.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void* table[60];
