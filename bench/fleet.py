@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/tool"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/tool/exports"))
 import fleet_data
 
 QUERIES = ["versions", "sites", "regressions", "remedies", "outliers"]

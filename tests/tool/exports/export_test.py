@@ -13,8 +13,11 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from paths import HANG_S, PATHS, FolderTest, main
 from stores import Store
@@ -23,7 +26,7 @@ FOLDER = tempfile.TemporaryDirectory(prefix="tarn-export-")
 ROUNDS = 1000
 TOTALS = {}  # by recording: what `tarn record` says at its end
 SUMS = {}
-READERS = pathlib.Path(os.environ.get("TARN_READERS") or pathlib.Path(__file__).resolve().parents[2] / "build/readers")
+READERS = pathlib.Path(os.environ.get("TARN_READERS") or pathlib.Path(__file__).resolve().parents[3] / "build/readers")
 
 
 def setUpModule():
@@ -188,7 +191,7 @@ trace = Trace.FromString(sys.stdin.buffer.read())
 assert trace.IsInitialized()
 print(json.dumps(MessageToDict(trace, preserving_proto_field_name=True)))
 """
-        python = folders[0].parents[2] / "bin/python3"
+        python = folders[0].parents[3] / "bin/python3"
         return json.loads(self.run_in(str(python), "-c", script, str(folders[0]),
                                       input=self.export("perfetto", recording=recording)).stdout)["packet"]
 
@@ -228,7 +231,7 @@ class Rows(ExportTest):
         return [json.loads(line) for line in self.export("rows", *arguments, recording=recording).splitlines()]
 
     def test_the_page_names_every_column(self):
-        page = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/fleet.md"
+        page = pathlib.Path(__file__).resolve().parents[3] / "docs/guide/fleet.md"
         table = page.read_text().partition("| column | content |")[2].partition("\n\n")[0]
         column_names = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines()[2:]))
         measures = set(self.sums())
@@ -289,7 +292,7 @@ class Parquet(ExportTest):
         for recording in TOTALS:
             path = self.folder / f"{recording}.parquet"
             self.run_in(PATHS.tarn, "export", recording, "--format", "parquet", "-o", str(path), env=environment)
-        page = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/export.md"
+        page = pathlib.Path(__file__).resolve().parents[3] / "docs/guide/export.md"
         queries = re.search(r"```sql\n(.*?)```", page.read_text(), re.DOTALL)[1].split(";\n")
         queries = [query for query in queries if query.strip()]
         self.assertEqual(len(queries), 3)

@@ -6,8 +6,11 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import perf_events
 import prices

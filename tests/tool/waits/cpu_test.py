@@ -3,7 +3,11 @@
 
 import json
 import math
+import pathlib
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import perf_events
 import prices

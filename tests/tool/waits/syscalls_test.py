@@ -8,6 +8,9 @@ import re
 import shutil
 import statistics
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from paths import HANG_S, PATHS, FolderTest, main
 

@@ -2,7 +2,11 @@
 """The section on lanes: what each thread did and when, against a program that says it of itself (lanes.cpp)."""
 
 import json
+import pathlib
+import sys
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import perf_events
 import prices

@@ -2,11 +2,15 @@
 """`tarn record --continuous --push`: each file of a recording reaches a store, once, whatever the store does."""
 
 import os
+import pathlib
 import re
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import prices
 from paths import HANG_S, PATHS, FolderTest, main, polls

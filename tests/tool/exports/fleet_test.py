@@ -7,14 +7,17 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from fleet_data import BETTER, GROWTH, SLOW_HOST, WORSE
 from paths import HANG_S, PATHS, FolderTest, json_in, main, run_program
 
 HERE = pathlib.Path(__file__).resolve().parent
-READERS = pathlib.Path(os.environ.get("TARN_READERS") or HERE.parents[1] / "build/readers")
+READERS = pathlib.Path(os.environ.get("TARN_READERS") or HERE.parents[2] / "build/readers")
 PYTHON = READERS / "python/bin/python3"
 PYTHON = str(PYTHON) if PYTHON.exists() else shutil.which("python3")
 ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "TARN_READERS"},

@@ -2,6 +2,10 @@
 """`tarn record --locks`: holds that another thread ends, recursive ones, those of signal handlers, and too many."""
 
 import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import prices
 from paths import PATHS, FolderTest, json_in, main

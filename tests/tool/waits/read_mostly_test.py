@@ -2,7 +2,11 @@
 """`tarn report` on a mutex that guards what is read often and replaced seldom: it advises tarn::reloadable."""
 
 import json
+import pathlib
+import sys
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from paths import PATHS, FolderTest, main
 

@@ -4,8 +4,11 @@
 import json
 import pathlib
 import shutil
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from paths import PATHS, main, run_program
 

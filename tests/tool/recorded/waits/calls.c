@@ -21,7 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "../../support/call_filter.h"
+#include "../../../support/call_filter.h"
 
 #define CHECK(condition)                                      \
   do {                                                        \

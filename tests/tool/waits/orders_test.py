@@ -3,10 +3,14 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from paths import PATHS, main, polls, run_program
 
