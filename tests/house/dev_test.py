@@ -195,8 +195,13 @@ class Dev(unittest.TestCase):
             path.write_text(f"#!{shutil.which('bash')}\n{note}\n", encoding="utf-8")
             path.chmod(0o755)
         self.dev("test", "--soak", "2")
-        self.assertEqual((self.machine / "soaked").read_text(encoding="utf-8"), "0 120\n1 120\n1 120\n120 \n120 \n")
+        soaked = (self.machine / "soaked").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(sorted(soaked), ["0 120", "1 120", "1 120", "120 ", "120 "])
         self.assertIn("takes a number of minutes", self.dev("test", "--soak", "long", expect=1))
+        (self.project / "build/asan/bin/test_stress").write_text("#!/bin/false\n", encoding="utf-8")
+        (self.machine / "soaked").unlink()
+        self.assertIn("failed after 0 s (exit 1)", self.dev("test", "--soak", "1", expect=1))
+        self.assertEqual(len((self.machine / "soaked").read_text(encoding="utf-8").splitlines()), 4)
 
     def test_all_tests_include_the_sanitizers(self):
         output = self.dev("test", "--all", "-R", "heap", TARN_JOBS="3")
