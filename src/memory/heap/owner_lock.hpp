@@ -39,6 +39,12 @@ class owner_lock {
     is_working_.store(false, std::memory_order_release);
   }
 
+  /// Waits for the end of a visit. Owner only, outside of its slow paths.
+  void wait_for_visitor() noexcept {
+    enter();
+    leave();
+  }
+
   /// Returns true if the caller may visit until end_visit(); false if the owner is at work, another thread visits, or
   /// the kernel refuses the barrier. Any thread may call it. Cost: a barrier in all threads.
   bool try_visit() noexcept;

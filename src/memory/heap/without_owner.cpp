@@ -199,7 +199,8 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   }
   refused_visits.store(0, std::memory_order_relaxed);
   bool has_finished = false;
-  if (state.load(std::memory_order_acquire) == ownership::occupied) {
+  // A fork asks for a stop, and then waits until no visitor is in its thread's heap. So the visitor asks again here.
+  if (!stop() && state.load(std::memory_order_acquire) == ownership::occupied) {
     take_inbox(taker::visitor);
     if (!is_working) {
       const bool were_emptied = must_visit_fronts && empty_idle_fronts(stop, !must_empty_fronts);

@@ -20,6 +20,10 @@
 // drop-in ends the visit of the purge helper before _Fork(). It cannot do that where a program makes the system call
 // itself: the helper may then hold a lock in the child without end.
 //
+// A helper may be visiting the heap of the forking thread. It stops soon after a fork has announced itself
+// (idle_purge.cpp), but on a loaded machine it may not get a processor for long. The child would inherit a heap in the
+// middle of a change, so the forking thread waits for the end of the visit, as it does in its slow paths.
+//
 // No lock guards a heap that another thread was using at the fork, perhaps in the middle of an operation. The child
 // never changes that heap. Its blocks stay valid and may be freed, but it belongs to a thread that does not exist
 // there, so no thread allocates from it, collects its inbox or adopts it. The child therefore visits no thread's heap,
@@ -89,6 +93,7 @@ constinit std::uint32_t forking_thread = 0;  ///< thread number before the fork
 
 void prepare_fork() noexcept {
   if (section.enter()) {
+    if (heaps::heap* const thread_heap = own_heap()) thread_heap->visits.wait_for_visitor();
     streams::lock();
     for_each_added_lock([](platform::mutex& lock) { lock.lock_for_fork(); });
     heaps::heap::visit_lock().lock_for_fork();

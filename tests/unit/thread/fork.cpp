@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <thread>
 #include <utility>
@@ -61,6 +62,21 @@ TEST(fork, the_child_goes_on_with_its_heap) {
             }),
             ending{});
   give(block);
+}
+
+TEST(fork, waits_for_the_end_of_a_visit_to_its_heap) {
+  give(take(1));
+  heaps::owner_lock& visits = threads::own_heap()->visits;
+  std::atomic<bool> has_ended = false;
+  worker visitor;
+  visitor.run([&] { ASSERT_TRUE(visits.try_visit()); });
+  std::thread end_of_visit([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    has_ended = true;
+    visits.end_visit();
+  });
+  EXPECT_EQ(in_child([&] { return has_ended ? 0 : 1; }), ending{});
+  end_of_visit.join();
 }
 
 TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
