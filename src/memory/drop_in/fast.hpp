@@ -1,8 +1,8 @@
 // Provides malloc and free as inline functions, for every name that they have.
 //
 //   allocate    local_heap, class table, top, top[-1], test, store          → ret
-//   deallocate  page map, local_heap, compare, a start of a block?, not free already?,
-//               mark, top, test, two stores                            → ret
+//   deallocate  page map, local_heap, compare, a start of a block?, top, test, store,
+//               not free already?, mark, store top                     → ret
 //
 // Every other case is a tail call of one of the functions below.
 #pragma once
@@ -32,7 +32,7 @@ namespace tarn::drop_in {
 /// is the size that the program states.
 [[gnu::noinline]] void deallocate_slow(void* block, std::size_t stated_bytes, std::uintptr_t difference,
                                        const void* site) noexcept;
-/// Does free for a block of class `index` of the calling thread's heap. It is not marked, and its magazine is full.
+/// Does free for a block of class `index` of the calling thread's heap, whose magazine is full.
 [[gnu::noinline]] void deallocate_full(void* block, std::size_t stated_bytes, const void* site,
                                        detail::size_class index) noexcept;
 /// Reports the free of a block that is marked, so that it is free already.
@@ -53,7 +53,10 @@ static_assert(detail::class_of(detail::tabled_bytes) < pages::first_wide, "large
 template <class Slow>
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes, Slow slow) {
   if (bytes <= detail::tabled_bytes) [[likely]] {
-    if (void* const block = take_tabled(bytes)) [[likely]] {
+    if (void* block = take_tabled(bytes)) [[likely]] {
+#if defined(__x86_64__)
+      asm("" : "+a"(block));  // in the register of the result from the start: the compiler copies it there otherwise
+#endif
       heaps::mark_of(block) = 0;
       return block;
     }
@@ -82,16 +85,18 @@ template <class Slow>
     return deallocate_slow(block, stated_bytes, difference, __builtin_return_address(0));
   }
   const auto index = static_cast<detail::size_class>(difference);  // of a block of this thread's heap
-  if (heaps::is_marked(block)) [[unlikely]] {
-    return report_freed_twice(block, stated_bytes, __builtin_return_address(0));
-  }
   void*** const class_top = detail::top_in(front, index);
   void** const top = *class_top;
   if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
     return deallocate_full(block, stated_bytes, __builtin_return_address(0), index);
   }
+  // This is detail::push() in two steps. The entry means nothing before `top` is stored, but is loaded next by malloc.
+  __atomic_store_n(top, block, __ATOMIC_RELAXED);
+  if (heaps::is_marked(block)) [[unlikely]] {
+    return report_freed_twice(block, stated_bytes, __builtin_return_address(0));
+  }
   heaps::mark(block);
-  detail::push(class_top, top, block);
+  __atomic_store_n(class_top, top + 1, __ATOMIC_RELEASE);
 }
 
 }  // namespace tarn::drop_in

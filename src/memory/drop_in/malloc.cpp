@@ -293,6 +293,9 @@ void deallocate_slow(void* block, std::size_t stated_bytes, std::uintptr_t diffe
 }
 
 void deallocate_full(void* block, std::size_t stated_bytes, const void* site, size_class index) noexcept {
+  if (heaps::is_marked(block)) [[unlikely]] {
+    return report_freed_twice(block, stated_bytes, site);
+  }
   if (guard::may_be_wanted()) [[unlikely]] {
     return is_hardened() ? hardening::deallocate_own(block, stated_bytes, site, index)
                          : deallocate_watched(block, stated_bytes, site);

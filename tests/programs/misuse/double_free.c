@@ -165,6 +165,29 @@ CASE(double_free_by_other_thread) {
 //@ stderr tarn: free({p}): double free of a block of 1024 bytes
 CASE(double_free_calloc) { free_twice(calloc(4, 256)); }
 
+// A block is freed again after any number of others of its size, up to more than a magazine holds. Each count has a
+// child of its own, because the program ends there. The parent then does the same with the last count.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_full_magazine) {
+  enum { count = 300 };
+  void* p[count];
+  for (int i = 0; i < count; ++i) p[i] = malloc(64);
+  note_pointer("p", p[0]);
+  for (int i = 0; i < count - 1; ++i) {  // the last keeps its slab
+    free(p[i]);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      close(2);
+      free(hidden(p[0]));
+      _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+  }
+  free(hidden(p[0]));
+}
+
 // A block of 256 MiB is freed twice: its address space has gone back to the system.
 //@ stderr tarn: free({p}): double free of a block of 268435456 bytes
 CASE(double_free_huge) { free_twice(malloc(256 << 20)); }
