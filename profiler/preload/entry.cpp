@@ -82,14 +82,12 @@ using constructor = void (*)(int, char**, char**);
 
 std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& reads) noexcept {
   const work_timer timer(format::walk_ticks);
-  std::uintptr_t frames[format::max_frames];
+  std::uintptr_t* const frames = self.workspace.frames;
   return site_of(frames, walk(caller, self.stack(), frames, reads));
 }
-std::uint32_t walk_to_site(thread& self, const caller& caller, const python_stack& python,
-                           stack_reads& reads) noexcept {
+std::uint32_t walk_with_python_to_site(thread& self, const caller& caller, stack_reads& reads) noexcept {
   const work_timer timer(format::walk_ticks);
-  std::uintptr_t frames[format::max_frames];
-  return site_of(frames, walk_with_python(caller, self.stack(), python, frames, reads));
+  return site_of(self.workspace.frames, walk_with_python(caller, self.stack(), self.workspace, reads));
 }
 
 [[gnu::noinline]] stack_cache::cached_stack& make_known(thread& self, const caller& caller) noexcept {
@@ -99,14 +97,14 @@ std::uint32_t walk_to_site(thread& self, const caller& caller, const python_stac
 }
 
 [[gnu::noinline]] stack_cache::cached_stack& python_stack_at(thread& self, const caller& caller) noexcept {
-  python_stack python;
+  python_stack& python = self.workspace.python;
   {
     const work_timer timer(format::walk_ticks);
     read_python_stack(caller, self.stack(), self.met_codes(), python);
   }
   if (stack_cache::cached_stack* const cached = self.stacks()->find(caller, python.hash)) return *cached;
   stack_cache::cached_stack& new_stack = self.stacks()->slot_for(caller, python.hash);
-  stack_cache::keep(new_stack, caller, walk_to_site(self, caller, python, new_stack.reads));
+  stack_cache::keep(new_stack, caller, walk_with_python_to_site(self, caller, new_stack.reads));
   return new_stack;
 }
 
@@ -119,11 +117,10 @@ stack_cache::cached_stack& known_stack(thread& self, const caller& caller) noexc
 
 [[gnu::noinline]] std::uint32_t site_without_memory(thread& self, const caller& caller) noexcept {
   self.note_walk();
-  stack_reads reads;
+  stack_reads& reads = self.workspace.reads;
   if (!runs_python()) return walk_to_site(self, caller, reads);
-  python_stack python;
-  read_python_stack(caller, self.stack(), nullptr, python);
-  return walk_to_site(self, caller, python, reads);
+  read_python_stack(caller, self.stack(), nullptr, self.workspace.python);
+  return walk_with_python_to_site(self, caller, reads);
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ constinit format::open_use no_use = {};
 std::uint32_t walk_to_hold(thread& self, const acquisition_point& acquisition, const caller& present,
                            stack_reads& reads) noexcept {
   const work_timer timer(format::walk_ticks);
-  std::uintptr_t frames[format::max_frames], lasting_frames[format::max_frames];
+  std::uintptr_t *const frames = self.workspace.parts, *const lasting_frames = self.workspace.frames;
   const std::size_t depth = walk(present, self.stack(), frames, reads);
   std::size_t count = 0;
   lasting_frames[count++] = acquisition.caller;
@@ -146,8 +146,7 @@ std::uint32_t site_of_hold(thread& self, const acquisition_point& acquisition, c
   stack_cache* const stacks = self.stacks();
   if (stacks == nullptr) {
     self.note_walk();
-    stack_reads reads;
-    return walk_to_hold(self, acquisition, present, reads);
+    return walk_to_hold(self, acquisition, present, self.workspace.reads);
   }
   if (const stack_cache::cached_hold* const cached = stacks->find_hold(acquisition, present)) return cached->later.site;
   stack_cache::cached_stack& slot = stacks->slot_for_hold(acquisition, present);

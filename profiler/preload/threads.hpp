@@ -14,6 +14,7 @@
 #include "profiler/preload/records/pending_calls.hpp"
 #include "profiler/preload/records/python_codes.hpp"
 #include "profiler/preload/records/wait_samples.hpp"
+#include "profiler/preload/records/walk_workspace.hpp"
 #include "profiler/preload/stacks/stack.hpp"
 #include "profiler/preload/stacks/stack_cache.hpp"
 
@@ -78,6 +79,7 @@ class thread {
   lock_samples samples_of_locks;
   wait_samples samples_of_waits;
   pending_calls pending;
+  walk_workspace workspace;
   std::uint64_t seen_releases = 0;  // foreign releases (locks.hpp) that it has looked at
   std::int64_t unsent_bytes = 0;    // the part of its bytes in use that the process's sum lacks (peak.hpp)
 

@@ -17,11 +17,10 @@ class pending_calls {
   // Returns false when there is no room.
   bool push(const caller& caller, const stack_limits& limits, std::uint32_t number, std::uint64_t requested_bytes,
             std::uint16_t weight) noexcept {
-    if (calls_ == nullptr) calls_ = static_cast<call*>(map(limit * sizeof(call)));
-    if (calls_ == nullptr || count_ == limit) return false;
-    call& added = calls_[count_++];
-    stack_reads reads;
-    added.depth = walk(caller, limits, added.frames, reads);
+    if (memory_ == nullptr) memory_ = static_cast<memory*>(map(sizeof(memory)));
+    if (memory_ == nullptr || count_ == limit) return false;
+    call& added = memory_->calls[count_++];
+    added.depth = walk(caller, limits, added.frames, memory_->reads);
     added.number = number;
     added.requested_bytes = requested_bytes;
     added.weight = weight;
@@ -41,20 +40,24 @@ class pending_calls {
   // Calls `count` for each call, and drops them.
   template <class Count>
   void take_all(Count count) noexcept {
-    for (std::size_t index = 0; index < count_; ++index) count(calls_[index]);
+    for (std::size_t index = 0; index < count_; ++index) count(memory_->calls[index]);
     count_ = 0;
   }
 
   // Frees the memory when the thread ends.
   void give_back() noexcept {
-    unmap(calls_, limit * sizeof(call));
-    calls_ = nullptr;
+    unmap(memory_, sizeof(memory));
+    memory_ = nullptr;
     count_ = 0;
   }
 
  private:
   static constexpr std::size_t limit = 64;
-  call* calls_ = nullptr;
+  struct memory {
+    call calls[limit];
+    stack_reads reads;  // of the walk, which the program's stack may have no room for
+  };
+  memory* memory_ = nullptr;
   std::size_t count_ = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include "profiler/preload/base/checked_memory.hpp"
 #include "profiler/preload/records/python_codes.hpp"
+#include "profiler/preload/records/walk_workspace.hpp"
 
 namespace tarn::preload {
 
@@ -159,10 +160,12 @@ void read_python_stack(const caller& caller, const stack_limits& limits, met_pyt
   if (result.frame_count != 0) result.hash = hash_of(result);
 }
 
-std::size_t walk_with_python(const caller& caller, const stack_limits& limits, const python_stack& python,
-                             std::uintptr_t* frames, stack_reads& reads) noexcept {
+std::size_t walk_with_python(const caller& caller, const stack_limits& limits, walk_workspace& workspace,
+                             stack_reads& reads) noexcept {
+  const python_stack& python = workspace.python;
+  std::uintptr_t* const frames = workspace.frames;
   if (python.hash == 0) return walk(caller, limits, frames, reads);
-  std::uintptr_t native[format::max_frames], stacks[format::max_frames];
+  std::uintptr_t *const native = workspace.parts, *const stacks = workspace.stacks;
   const std::size_t depth = walk(caller, limits, native, reads, stacks);
   std::size_t count = 0, next = 0;  // the next activation
   const auto add_activation = [&] {

@@ -12,6 +12,8 @@
 
 namespace tarn::preload {
 
+struct walk_workspace;
+
 // The Python frames of the calling thread, the innermost first, as addresses of recorded code objects.
 struct python_stack {
   static constexpr std::size_t max_activations = 32;
@@ -42,9 +44,10 @@ void look_for_python() noexcept;
 void read_python_stack(const caller& caller, const stack_limits& limits, met_python_codes* met,
                        python_stack& result) noexcept;
 
-// Walks the stack as walk() does, with Python's frames in place of those of the interpreter's loop. Of the
-// interpreter's own functions only those inside the innermost Python function stay.
-std::size_t walk_with_python(const caller& caller, const stack_limits& limits, const python_stack& python,
-                             std::uintptr_t* frames, stack_reads& reads) noexcept;
+// Walks the stack as walk() does, with the workspace's Python frames in place of those of the interpreter's loop. Of
+// the interpreter's own functions only those inside the innermost Python function stay. The result is in `frames` of
+// the workspace.
+std::size_t walk_with_python(const caller& caller, const stack_limits& limits, walk_workspace& workspace,
+                             stack_reads& reads) noexcept;
 
 }  // namespace tarn::preload
