@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/base/readable.hpp"
 #include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/quiet.hpp"
@@ -296,6 +297,20 @@ held_lock* push_full(thread& self) noexcept {
   held_lock* const hold = self.locks.push();
   if (hold == nullptr) header().untimed_holds.fetch_add(1, std::memory_order_relaxed);
   return hold;
+}
+
+// The mutex may be in memory that the program has given back.
+void end_robust_holds(thread& self) noexcept {
+  constexpr int robust = 16;  // the C library's flag in the kind of a mutex
+  for (std::size_t index = self.locks.count(); index-- > 0;) {
+    const held_lock& hold = self.locks[index];
+    if (hold.cell == nullptr || static_cast<format::lock_type>(hold.type) != format::lock_type::mutex) continue;
+    const int& kind = static_cast<const pthread_mutex_t*>(hold.address)->__data.__kind;
+    if (!is_word_readable(reinterpret_cast<std::uintptr_t>(&kind) & ~std::uintptr_t{7}) || (kind & robust) == 0)
+      continue;
+    finish_hold(hold, clock_ticks());
+    self.locks.remove(&hold);
+  }
 }
 
 void begin_locks_anew() noexcept {

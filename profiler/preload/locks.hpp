@@ -34,6 +34,9 @@ void drop_released(thread& self) noexcept;
     drop_released(self);
 }
 
+// Ends the holds of robust mutexes of a thread that ends: the next thread that takes such a mutex gets it.
+void end_robust_holds(thread& self) noexcept;
+
 // Adds a hold to a full list. Returns null, and counts the hold as missing, where no hold in it has ended.
 held_lock* push_full(thread& self) noexcept;
 

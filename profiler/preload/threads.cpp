@@ -14,6 +14,7 @@
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/raw_call.hpp"
 #include "profiler/preload/base/recorder_clock.hpp"
+#include "profiler/preload/locks.hpp"
 #include "profiler/preload/peak.hpp"
 #include "profiler/preload/records/region.hpp"
 #include "profiler/preload/substitute.hpp"
@@ -137,6 +138,7 @@ void thread::end() noexcept {
   give_back_signal_stack();
 #endif
   if (this == shared) return;
+  end_robust_holds(*this);
   const holding guard(keeping_ended);
   keep_ended();
 }

@@ -115,6 +115,7 @@ class Locks(Recorded):
                          [(ROUNDS, ROUNDS), (3 * ROUNDS, 0)])
         robust = [lock for lock in self.report["locks"] if lock["type"] == "mutex" and lock["threads"] == 3]
         self.assertEqual([lock["acquisitions"] for lock in robust], [4])  # two of them of who had died
+        self.assertEqual([(lock["holds"], lock["still_held"]) for lock in robust], [(4, 0)])
 
     def test_readers_and_writers(self):
         self.check(self.lock("readers_and_writers", "reader-writer lock"), acquisitions=3 * ROUNDS,
