@@ -507,7 +507,7 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
   command->add_flag("--heap", request->records_heap,
                     "record allocations; --heap, --locks and --syscalls record only these sources; default: all three");
   command->add_flag("--locks", request->records_locks,
-                    "record mutexes, reader-writer and spin locks, condition variables");
+                    "record mutexes, reader-writer and spin locks, condition variables, semaphores");
   CLI::Option* const calls = command->add_flag("--syscalls", request->records_syscalls,
                                                "record system calls, including those of the C library");
   command->add_flag("--cpu", request->records_cpu,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "profiler/findings/heap/findings.hpp"
+#include "profiler/findings/waits/awaited_locks.hpp"
 #include "profiler/findings/waits/call_names.hpp"
 #include "profiler/findings/waits/locks.hpp"
 #include "profiler/findings/waits/system_calls.hpp"
@@ -63,10 +64,10 @@ std::vector<live_row> thread_rows(const recording& before, const recording& now)
     if (!is_sampled) rows[key.owner].values[1] += static_cast<double>(change[format::bytes]);
     if (key.owner != key.actor) rows[key.actor].values[3] += static_cast<double>(change[format::frees]);
   });
+  const awaited_locks awaited(now);
   for_changes(before.acquisitions, now.acquisitions,
               [&](const format::lock_key& key, const format::lock_counts& change) {
-                if (now.locks[key.lock].type == format::lock_type::condition)
-                  return;  // its purpose is to be waited for
+                if (awaited.has(key.lock)) return;
                 rows[key.thread].values[4] += milliseconds(now, change[format::wait_ticks]);
               });
   for_changes(before.calls, now.calls, [&](const format::call_key& key, const format::call_counts& change) {

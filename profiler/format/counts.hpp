@@ -119,6 +119,7 @@ enum lock_counter : std::size_t {
   refused,              // tries that found the lock held and gave up, at once or after a time
   lock_spread,          // the estimated variance of `acquisitions` and `refused` together; 0 if all were counted
   free_ticks,           // the part of `wait_ticks` in which no thread held the lock: the waiting one did not run yet
+  unposted,             // acquisitions of a semaphore that the thread did not post before it took it anew, or ended
   lock_counter_count,
 };
 
@@ -140,8 +141,8 @@ enum cpu_counter : std::size_t {
 
 constexpr bool is_time(cpu_counter counter) noexcept { return counter >= running_ns && counter <= unknown_ns; }
 
-enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition };
-constexpr std::uint32_t lock_types = 4;
+enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition, semaphore };
+constexpr std::uint32_t lock_types = 5;
 
 // For these counters a later value replaces an earlier one; all others are added up.
 constexpr bool is_longest(lock_counter counter) noexcept { return counter == longest_wait || counter == longest_held; }

@@ -10,6 +10,7 @@
 #include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/quiet.hpp"
+#include "profiler/preload/records/lock_table.hpp"
 #include "profiler/preload/records/open_use.hpp"
 #include "profiler/preload/records/region.hpp"
 #include "profiler/preload/records/release_log.hpp"
@@ -21,95 +22,8 @@ constinit std::atomic<std::uint16_t> waiter_counts[std::size_t{1} << waiter_coun
 
 namespace {
 
-// A table with open addressing. An address is never removed, because a lock that ends is mostly followed by another
-// one at the same address. An entry is written under `table_lock` and published by its address.
-constexpr std::size_t entry_count = std::size_t{format::max_locks} * 2;
-constinit lock table_lock;
-constinit std::atomic<lock_entry*> table = nullptr;
-constinit std::size_t used_entries = 0;
-constinit std::atomic<bool> is_full = false;  // no further address gets an entry with a number
-constinit lock_entry excess_entry = {};       // shared by the locks beyond the limit
-
 // A holder is encoded as its site and thread plus one, so that 0 means that there is none.
 constexpr std::uint64_t no_holder = 0;
-
-std::size_t home_of(const void* address) noexcept {
-  return (reinterpret_cast<std::uintptr_t>(address) >> 3) * 0x9e3779b97f4a7c15ULL >> 47;
-}
-static_assert(std::size_t{1} << (64 - 47) == entry_count);
-
-lock_entry* make_entries() noexcept {
-  lock_entry* table_entries = table.load(std::memory_order_acquire);
-  if (table_entries != nullptr) return table_entries;
-  const holding guard(table_lock);
-  table_entries = table.load(std::memory_order_relaxed);
-  if (table_entries == nullptr) table_entries = static_cast<lock_entry*>(map(entry_count * sizeof(lock_entry)));
-  table.store(table_entries, std::memory_order_release);  // release: a thread that sees the table sees it empty
-  return table_entries;
-}
-
-// Returns the entry of the address, or the free entry where it belongs.
-lock_entry& slot_of(lock_entry* table_entries, const void* address) noexcept {
-  std::size_t index = home_of(address);
-  for (;; index = (index + 1) % entry_count) {
-    const void* const stored = table_entries[index].address.load(std::memory_order_acquire);
-    if (stored == address || stored == nullptr) return table_entries[index];
-  }
-}
-
-// Gives the lock a number and a record in the region. The caller holds `table_lock`. Returns 0 when there is no room.
-std::uint32_t note(const void* address, format::lock_type type, std::uint32_t site) noexcept {
-  std::uint32_t number = header().locks.load(std::memory_order_relaxed);
-  if (number == 0) number = 1;  // 0 is no lock's number
-  if (number >= format::max_locks) return 0;
-  const format::offset offset = hand_out(sizeof(format::lock_record));
-  if (offset == 0) return 0;
-  auto& record = *record_at<format::lock_record>(offset);
-  record.image = image();
-  record.type = static_cast<std::uint32_t>(type);
-  record.site = site;
-  record.address = reinterpret_cast<std::uintptr_t>(address);
-  header().lock_at[number].store(offset, std::memory_order_release);
-  header().locks.store(number + 1, std::memory_order_release);
-  return number;
-}
-
-[[gnu::noinline]] lock_entry& begin(lock_entry* table_entries, const void* address, format::lock_type type,
-                                    std::uint32_t site) noexcept {
-  const holding guard(table_lock);
-  lock_entry& entry = slot_of(table_entries, address);
-  const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
-  const bool has_type = entry.type.load(std::memory_order_relaxed) == type;
-  if (!is_new && has_type && entry.number.load(std::memory_order_relaxed) != 0) return entry;
-  if (is_new && used_entries >= entry_count / 4 * 3) is_full.store(true, std::memory_order_relaxed);
-  if (is_new && is_full.load(std::memory_order_relaxed)) return excess_entry;
-  const bool is_the_same = !is_new && entry.first_site == site && has_type && entry.last_number != 0;
-  const std::uint32_t number = is_the_same ? entry.last_number : note(address, type, site);
-  if (number == 0) {
-    is_full.store(true, std::memory_order_relaxed);
-    return excess_entry;
-  }
-  entry.last_number = number;
-  entry.first_site = site;
-  entry.type.store(type, std::memory_order_relaxed);
-  if (is_new) ++used_entries;
-  entry.number.store(number, std::memory_order_relaxed);
-  entry.address.store(address, std::memory_order_release);  // release: a thread that finds the entry finds its number
-  return entry;
-}
-
-lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t site) noexcept {
-  lock_entry* const table_entries = make_entries();
-  if (table_entries == nullptr) return nullptr;
-  lock_entry& entry = slot_of(table_entries, address);
-  // A lock of another type has followed one whose end was not seen, as that of a `std::mutex`.
-  if (entry.number.load(std::memory_order_relaxed) != 0 && entry.type.load(std::memory_order_relaxed) == type)
-      [[likely]]
-    return &entry;
-  const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
-  if (is_new && is_full.load(std::memory_order_relaxed)) return &excess_entry;  // without the lock of the table
-  return &begin(table_entries, address, type, site);
-}
 
 bool records_calls() noexcept { return (header().sources & format::source_bit(format::call_kind)) != 0; }
 
@@ -188,16 +102,6 @@ void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
   hold.use = use;
 }
 
-release_log* log_of(lock_entry& entry) noexcept {
-  release_log* log = entry.log.load(std::memory_order_acquire);
-  if (log != nullptr) return log;
-  const holding guard(table_lock);
-  log = entry.log.load(std::memory_order_relaxed);
-  if (log == nullptr) log = static_cast<release_log*>(take(sizeof(release_log)));
-  entry.log.store(log, std::memory_order_release);  // release: a thread that sees the log sees it empty
-  return log;
-}
-
 // Returns true while the last holder of each lock is known, also without a log of releases.
 bool knows_holders() noexcept { return header().interval == 0 || lock_samples::has_recorded_all(); }
 
@@ -208,7 +112,7 @@ void name_holder(thread& self, held_lock& hold, const caller& present) noexcept 
   if (hold.cell == nullptr) return;
   const auto site = static_cast<std::uint32_t>(hold.cell->key.load(std::memory_order_relaxed) >> 32);
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
-  if (entry == nullptr || entry == &excess_entry) return;
+  if (entry == nullptr || is_excess(*entry)) return;
   const std::uint64_t holder = (std::uint64_t{site} << 32 | self.number()) + 1;
   if (knows_holders()) entry->holder.store(holder, std::memory_order_relaxed);
   if (release_log* const log = log_of(*entry)) log->add(holder, hold.since, clock_ticks());
@@ -255,9 +159,7 @@ bool may_release_foreign(const lock_entry* entry, const void* lock) noexcept {
 
 // Notes the release of a lock that the thread is not known to hold: another one may have acquired it.
 [[gnu::noinline]] void note_foreign_release(const void* address) noexcept {
-  lock_entry* const table_entries = table.load(std::memory_order_acquire);
-  lock_entry* entry = table_entries == nullptr ? nullptr : &slot_of(table_entries, address);
-  if (entry != nullptr && entry->address.load(std::memory_order_relaxed) == nullptr) entry = nullptr;
+  lock_entry* const entry = known_entry(address);
   if (!may_release_foreign(entry, address)) return;
   if (entry != nullptr) {
     format::open_use* const use = shown_hold(address).load(std::memory_order_relaxed);
@@ -274,6 +176,14 @@ bool may_release_foreign(const lock_entry* entry, const void* lock) noexcept {
 }
 
 }  // namespace
+
+// Where the calling thread has the semaphore and did not post it, it waits for another thread's post.
+void give_up_own(thread& self, const void* semaphore) noexcept {
+  held_lock* const hold = self.semaphores.find(semaphore);
+  if (hold == nullptr) return;
+  give_up_semaphore(*hold);
+  held_semaphores::remove(*hold);
+}
 
 constinit release_count foreign_releases = {};
 
@@ -300,7 +210,8 @@ held_lock* push_full(thread& self) noexcept {
 }
 
 // The mutex may be in memory that the program has given back.
-void end_robust_holds(thread& self) noexcept {
+void end_holds(thread& self) noexcept {
+  self.semaphores.give_up_all(give_up_semaphore);
   constexpr int robust = 16;  // the C library's flag in the kind of a mutex
   for (std::size_t index = self.locks.count(); index-- > 0;) {
     const held_lock& hold = self.locks[index];
@@ -314,11 +225,8 @@ void end_robust_holds(thread& self) noexcept {
 }
 
 void begin_locks_anew() noexcept {
-  table_lock.begin_anew();
+  begin_lock_table_anew();
   releasing.begin_anew();
-  unmap(table.exchange(nullptr, std::memory_order_relaxed), entry_count * sizeof(lock_entry));
-  used_entries = 0;
-  is_full.store(false, std::memory_order_relaxed);
   lock_samples::begin_anew();
   wait_samples::begin_anew();
   for (std::atomic<format::open_use*>& use : shown_holds) use.store(nullptr, std::memory_order_relaxed);
@@ -352,6 +260,7 @@ void acquisition::begin_wait() noexcept {
   if (entry_ == nullptr) return;
   entry guard;
   if (guard) look_for_releases(guard.self());
+  if (guard && type_ == format::lock_type::semaphore) give_up_own(guard.self(), address_);
   if (guard && type_ != format::lock_type::condition) {
     has_mark_ = header().interval == 0 || guard.self().samples_of_waits.takes_next(clock_ticks());
     // The mark is set before the thread begins to wait, so the holder that releases the lock sees the mark.
@@ -479,7 +388,7 @@ void acquisition::note_success(bool is_shared) noexcept {
   thread& self = guard.self();
   look_for_releases(self);
   const std::uint64_t now = clock_ticks();
-  if (entry_ != &excess_entry && knows_holders()) {
+  if (!is_excess(*entry_) && knows_holders()) {
     entry_->holder.store((std::uint64_t{site_} << 32 | self.number()) + 1, std::memory_order_relaxed);
   }
   count(format::acquisitions);
@@ -490,6 +399,7 @@ void acquisition::note_success(bool is_shared) noexcept {
   } else {
     count_orders(self, format::orders, weight_);
   }
+  if (type_ == format::lock_type::semaphore) return push_semaphore(self, now);
   // The time of a recursive hold is part of that of the outermost one.
   const bool is_repeated = self.locks.find(address_) != nullptr;
   const std::size_t index = self.locks.count();
@@ -510,6 +420,18 @@ void acquisition::note_success(bool is_shared) noexcept {
   } else {
     header().untimed_holds.fetch_add(1, std::memory_order_relaxed);  // the ended ones have been dropped
   }
+}
+
+void acquisition::push_semaphore(thread& self, std::uint64_t now) noexcept {
+  held_lock& hold = self.semaphores.place_for(address_, give_up_semaphore);
+  hold.cell = cell_;
+  hold.acquisition = {caller_.address, caller_.stack};
+  hold.since = now;
+  hold.weight = weight_;
+  hold.type = static_cast<std::uint16_t>(type_);
+  hold.is_shared = false;
+  hold.use = &no_use;
+  hold.address = address_;
 }
 
 void acquisition::note_failure() noexcept {
@@ -540,11 +462,28 @@ void note_release(const void* lock, const caller& caller) noexcept {
   guard.self().locks.remove(released);
 }
 
+// Another thread than the one that took it posts a semaphore to tell it something, and ends no hold.
+void note_post(const void* semaphore, const caller& caller) noexcept {
+  entry guard;
+  if (!guard) return;
+  held_lock* const hold = guard.self().semaphores.find(semaphore);
+  if (hold == nullptr) {
+    lock_entry* const entry = knows_holders() ? known_entry(semaphore) : nullptr;
+    if (entry != nullptr) entry->holder.store(no_holder, std::memory_order_relaxed);
+    return;
+  }
+  if (waiter_count(semaphore).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *hold, caller);
+  finish_hold(*hold, hold->cell != nullptr && hold->since != 0 ? clock_ticks() : 0);
+  held_semaphores::remove(*hold);
+}
+
 void note_end(const void* lock) noexcept {
-  lock_entry* const table_entries = table.load(std::memory_order_acquire);
-  if (table_entries == nullptr) return;
-  lock_entry& entry = slot_of(table_entries, lock);
-  if (entry.address.load(std::memory_order_relaxed) == lock) entry.number.store(0, std::memory_order_relaxed);
+  if (lock_entry* const entry = known_entry(lock)) entry->number.store(0, std::memory_order_relaxed);
+}
+
+void note_semaphore_end(const void* semaphore) noexcept {
+  if (entry guard; guard) give_up_own(guard.self(), semaphore);
+  note_end(semaphore);
 }
 
 condition_wait::condition_wait(const void* condition, const void* mutex, const caller& caller) noexcept

@@ -34,8 +34,13 @@ void drop_released(thread& self) noexcept;
     drop_released(self);
 }
 
-// Ends the holds of robust mutexes of a thread that ends: the next thread that takes such a mutex gets it.
-void end_robust_holds(thread& self) noexcept;
+// Ends those holds of a thread that end with it: of a robust mutex, which the next thread gets, and of a semaphore.
+void end_holds(thread& self) noexcept;
+
+// Counts a semaphore as taken and not posted by the thread. Another thread may post it, which nobody notes.
+[[gnu::always_inline]] inline void give_up_semaphore(const held_lock& hold) noexcept {
+  if (hold.cell != nullptr) add(hold.cell->value[format::unposted], hold.weight);
+}
 
 // Adds a hold to a full list. Returns null, and counts the hold as missing, where no hold in it has ended.
 held_lock* push_full(thread& self) noexcept;
@@ -58,17 +63,22 @@ struct lock_look {
 }
 [[gnu::always_inline]] inline void push_unrecorded(thread& self, const void* lock, format::lock_type type,
                                                    bool is_shared, const caller& caller) noexcept {
+  const auto describe = [&](held_lock& hold) {
+    hold.cell = nullptr;
+    hold.acquisition = {caller.address, caller.stack};
+    hold.weight = 0;
+    hold.type = static_cast<std::uint16_t>(type);
+    hold.is_shared = is_shared;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    hold.address = lock;
+  };
+  if (type == format::lock_type::semaphore) return describe(self.semaphores.place_for(lock, give_up_semaphore));
   held_lock* hold = self.locks.push();
   if (hold == nullptr) [[unlikely]] {
     hold = push_full(self);
     if (hold == nullptr) return;
   }
-  hold->address = lock;
-  hold->cell = nullptr;
-  hold->acquisition = {caller.address, caller.stack};
-  hold->weight = 0;
-  hold->type = static_cast<std::uint16_t>(type);
-  hold->is_shared = is_shared;
+  describe(*hold);
 }
 // Returns true when the lock that is about to be released was not recorded, and no thread waits for it. The release
 // then needs no further work.
@@ -83,19 +93,19 @@ struct lock_look {
   return true;
 }
 
-class release_log;
+// Returns true when the post of a semaphore needs no further work: this thread did not take it, or unrecorded, and no
+// thread waits for it.
+[[gnu::always_inline]] inline bool post_unrecorded(const void* semaphore) noexcept {
+  thread* const self = sampled_locker;
+  if (self == nullptr || is_inside() || waiter_count(semaphore).load(std::memory_order_relaxed) != 0) return false;
+  held_lock* const hold = self->semaphores.find(semaphore);
+  if (hold == nullptr) return lock_samples::has_recorded_all() == false;
+  if (hold->cell != nullptr) return false;
+  held_semaphores::remove(*hold);
+  return true;
+}
 
-// The entry of the lock at an address.
-struct alignas(64) lock_entry {
-  std::atomic<const void*> address;
-  std::atomic<std::uint32_t> number;  // in the region; 0 when the lock has ended or is beyond the limit
-  std::uint32_t last_number, first_site;
-  std::atomic<format::lock_type> type;
-  // The thread that last released it while others waited, or that is known to have acquired it: (site << 32 | thread) +
-  // 1, or 0 if there is none.
-  std::atomic<std::uint64_t> holder;
-  std::atomic<release_log*> log;  // null until a thread waits for it
-};
+struct lock_entry;
 
 // Counts one acquisition from its beginning. It looks up the lock and the site before the lock is taken, so that the
 // lock is not held longer than without the recorder.
@@ -120,6 +130,7 @@ class acquisition {
  private:
   void count(format::lock_counter counter) noexcept;
   void open_wait(thread& self) noexcept;
+  void push_semaphore(thread& self, std::uint64_t now) noexcept;
   void count_wait(thread& self, bool has_acquired, std::uint64_t now) noexcept;
   void count_holders(thread& self, bool has_acquired, std::uint64_t now) noexcept;
   bool add_wait(thread& self, std::uint64_t holder, std::uint64_t count, std::uint64_t ticks) noexcept;
@@ -139,6 +150,12 @@ class acquisition {
 
 // Notes that the calling thread is about to release the lock.
 void note_release(const void* lock, const caller& caller) noexcept;
+
+// Notes that the calling thread is about to post the semaphore, which it may have taken.
+void note_post(const void* semaphore, const caller& caller) noexcept;
+
+// Notes that the semaphore ends. If the thread has taken it, it did not post it.
+void note_semaphore_end(const void* semaphore) noexcept;
 
 // Notes that the lock ends. A lock that begins at its address later is another one, unless it is first used at the
 // same site.

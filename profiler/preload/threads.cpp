@@ -138,7 +138,7 @@ void thread::end() noexcept {
   give_back_signal_stack();
 #endif
   if (this == shared) return;
-  end_robust_holds(*this);
+  end_holds(*this);
   const holding guard(keeping_ended);
   keep_ended();
 }
@@ -205,6 +205,7 @@ bool thread::pass_on() noexcept {
   ends_in_call_ = false;
   next_ended_ = nullptr;
   locks.forget_all();
+  semaphores = {};
   trace = {};
   trace.set_up(format::max_excerpted);  // an excerpt has the events of one thread
   return true;

@@ -10,6 +10,7 @@
 #include "profiler/preload/excerpt.hpp"
 #include "profiler/preload/records/cell_table.hpp"
 #include "profiler/preload/records/held_locks.hpp"
+#include "profiler/preload/records/held_semaphores.hpp"
 #include "profiler/preload/records/lock_samples.hpp"
 #include "profiler/preload/records/pending_calls.hpp"
 #include "profiler/preload/records/python_codes.hpp"
@@ -76,6 +77,7 @@ class thread {
   sampler samples;      // chooses the samples
   trace_excerpt trace;  // records its events, one by one
   held_locks locks;     // the locks that it holds
+  held_semaphores semaphores;
   lock_samples samples_of_locks;
   wait_samples samples_of_waits;
   pending_calls pending;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "profiler/findings/waits/awaited_locks.hpp"
 #include "profiler/findings/waits/stacks.hpp"
 
 namespace tarn::analyse {
@@ -27,7 +28,8 @@ using thread_records = std::map<std::uint32_t, thread_record>;
 
 class collector {
  public:
-  collector(const format::recording& recording, std::size_t intervals) : recording_(recording), intervals_(intervals) {}
+  collector(const format::recording& recording, std::size_t intervals)
+      : recording_(recording), awaited_(recording), intervals_(intervals) {}
 
   void add_times(const format::cpu_key& key, std::size_t interval, const std::array<std::uint64_t, 4>& ns) {
     thread_record& thread = records_[key.thread];
@@ -44,7 +46,7 @@ class collector {
   thread_records take() { return std::move(records_); }
 
  private:
-  bool is_lock(std::uint32_t lock) const { return recording_.locks[lock].type != format::lock_type::condition; }
+  bool is_lock(std::uint32_t lock) const { return !awaited_.has(lock); }
   std::uint64_t nanoseconds(std::uint64_t ticks) const { return format::nanoseconds(recording_.clock, ticks); }
   void add(amounts& sums, std::size_t interval, std::uint64_t ns) const {
     sums.resize(intervals_);
@@ -52,6 +54,7 @@ class collector {
   }
 
   const format::recording& recording_;
+  awaited_locks awaited_;
   std::size_t intervals_;
   thread_records records_;
 };

@@ -8,6 +8,8 @@
 
 #include "profiler/base/quantity_text.hpp"
 #include "profiler/findings/heap/share.hpp"
+#include "profiler/findings/heap/thread_count.hpp"
+#include "profiler/findings/waits/awaited_locks.hpp"
 #include "profiler/findings/waits/stacks.hpp"
 
 namespace tarn::analyse {
@@ -64,7 +66,6 @@ bool has_deadlock(const lock_group& group) {
 }
 
 lock_category categorise(const lock_group& group, bool has_one_thread_each, std::uint64_t wall_ns) {
-  if (group.type == lock_type::condition) return lock_category::condition;
   if (!group.still_waiting.empty()) return lock_category::contended;  // also where a thread waits for itself
   if (has_one_thread_each) return lock_category::one_thread;
   const bool has_waits = group.sums[format::contended] + group.sums[format::refused] != 0 &&
@@ -92,9 +93,9 @@ std::string presumed_remedy(const read_mostly_use& use) {
 // Who held each lock, and for which lock each thread waited, when the recording ended.
 class last_moment {
  public:
-  explicit last_moment(const format::recording& recording) : recording_(recording) {
+  last_moment(const format::recording& recording, const awaited_locks& awaited) : recording_(recording) {
     for (const auto& [key, since] : recording.open_uses) {
-      if (recording.locks[key.lock].type == lock_type::condition || key.lock == 0) continue;
+      if (awaited.has(key.lock) || key.lock == 0) continue;
       if (key.is_wait) {
         lock_of_[key.thread] = key.lock;
         continue;
@@ -205,6 +206,7 @@ const char* name(lock_type type) {
     case lock_type::reader_writer: return "reader-writer lock";
     case lock_type::spin: return "spin lock";
     case lock_type::condition: return "condition variable";
+    case lock_type::semaphore: return "semaphore";
   }
   return "";
 }
@@ -272,12 +274,15 @@ lock_findings find_locks(const format::recording& recording) {
     uses_by_stack uses;
     std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // by lock
     std::set<std::uint32_t> threads;
+    bool is_awaited = false;
   };
+  const awaited_locks awaited(recording);
   std::map<std::tuple<lock_type, std::uint32_t>, collected> groups;
   const auto group_of = [&](std::uint32_t lock) -> collected& {
     const format::lock_facts& facts = recording.locks[lock];
     collected& group = groups[{facts.type, facts.site}];
     group.facts.type = facts.type;
+    group.is_awaited = awaited.has(lock);
     group.facts.first_site = facts.site;
     if (group.facts.address == 0) group.facts.address = facts.address;
     return group;
@@ -314,7 +319,7 @@ lock_findings find_locks(const format::recording& recording) {
     const std::uint64_t waited = format::nanoseconds(recording.clock, value[format::waited_ticks]);
     add_wait(lock_place, {key.holder_site, key.holder, value[format::waits], waited});
   }
-  const last_moment at_end(recording);
+  const last_moment at_end(recording, awaited);
   for (const auto& [key, since] : recording.open_uses) {
     collected& group = group_of(key.lock);
     lock_site& lock_place = site_of(group, key.site);  // nobody may have acquired the lock there yet
@@ -322,7 +327,7 @@ lock_findings find_locks(const format::recording& recording) {
       ++group.facts.still_held;
       continue;
     }
-    if (group.facts.type == lock_type::condition) continue;
+    if (group.is_awaited) continue;
     const unfinished_wait& wait = group.facts.still_waiting.emplace_back(at_end.wait(key, since));
     if (wait.has_holder && wait.holder != wait.thread)
       add_wait(lock_place, {wait.holder_site, wait.holder, 1, at_end.held_ns(key, since)});
@@ -334,7 +339,9 @@ lock_findings find_locks(const format::recording& recording) {
   for (auto& [key, collected] : groups) {
     lock_group& group = collected.facts;
     group.locks = static_cast<std::uint32_t>(collected.threads_of.size());
-    group.threads = static_cast<std::uint32_t>(collected.threads.size());
+    const thread_count count = count_threads(recording, collected.threads);
+    group.threads = count.threads;
+    group.may_have_more_threads = count.may_be_more;
     const bool has_one_thread_each = std::all_of(collected.threads_of.begin(), collected.threads_of.end(),
                                                  [](const auto& entry) { return entry.second.size() < 2; });
     std::stable_sort(group.still_waiting.begin(), group.still_waiting.end(),
@@ -351,7 +358,7 @@ lock_findings find_locks(const format::recording& recording) {
         const bool is_one_thread = thread != format::max_threads;  // which all threads beyond the limit share
         if (is_one_thread) min_count = std::max(min_count, waits);
       }
-      if (group.type != lock_type::condition && acquisitions < min_count) {
+      if (!collected.is_awaited && acquisitions < min_count) {
         group.sums[format::acquisitions] += min_count - acquisitions;
         acquisitions = min_count;
       }
@@ -369,18 +376,18 @@ lock_findings find_locks(const format::recording& recording) {
       group.sites.push_back(std::move(collected_at_site->facts));
     }
     group.error = error_of(group.sums);
-    group.category = categorise(group, has_one_thread_each, wall_ns);
+    group.category = collected.is_awaited ? lock_category::condition : categorise(group, has_one_thread_each, wall_ns);
     group.library = own_frames.installed_library(group.first_site);
     group.read_mostly = find_read_mostly(recording, group, collected.uses, own_frames);
     group.remedy = remedy_for(group, wall_ns);
-    if (group.type != lock_type::condition) add(totals, group.sums);
+    if (!collected.is_awaited) add(totals, group.sums);
     findings.groups.push_back(std::move(group));
   }
   findings.acquisitions = totals[format::acquisitions];
   findings.contended = totals[format::contended];
   findings.wait_nanoseconds = totals[format::wait_ticks];
   findings.error = error_of(totals);
-  // Condition variables come last, because their waits are intended.
+  // Those that are waited for on purpose come last.
   std::stable_sort(findings.groups.begin(), findings.groups.end(), [](const lock_group& a, const lock_group& b) {
     const bool is_a_last = a.category == lock_category::condition, is_b_last = b.category == lock_category::condition;
     if (is_a_last != is_b_last) return is_b_last;

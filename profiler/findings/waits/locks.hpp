@@ -19,7 +19,7 @@ enum class lock_category {
   contended,    // threads wait for it
   uncontended,  // several threads take it and hardly ever wait
   one_thread,   // only one thread ever takes each of them
-  condition,    // a condition variable, whose purpose is to be waited for
+  condition,    // its purpose is to be waited for (awaited_locks)
 };
 const char* name(lock_category category);
 const char* name(format::lock_type type);
@@ -60,15 +60,16 @@ struct lock_group {
   std::uint32_t first_site = 0;
   std::uint64_t address = 0;  // the address of the first of them
   std::uint32_t locks = 0, threads = 0;
-  format::lock_counts sums{};  // sums over all sites; times in nanoseconds
-  double error = 0;            // as of a site
+  bool may_have_more_threads = false;  // as of thread_count
+  format::lock_counts sums{};          // sums over all sites; times in nanoseconds
+  double error = 0;                    // as of a site
   lock_category category = lock_category::uncontended;
   std::vector<lock_site> sites;                        // sorted by longest waits, then by most acquisitions
   std::map<std::uint32_t, std::size_t> index_by_site;  // indexes into `sites`, by site of the recording
   std::string library;                                 // the installed library that takes it; empty if the program does
   std::optional<read_mostly_use> read_mostly;          // empty if the lock guards no such object, as far as can be told
   std::vector<call_inside> calls_inside;               // the longest first; set by add_calls_inside()
-  std::vector<unfinished_wait> still_waiting;          // the longest first; none of a condition variable
+  std::vector<unfinished_wait> still_waiting;          // the longest first; none where that is on purpose
   std::uint32_t still_held = 0;                        // holds that had not ended when the recording ended
   std::string remedy;                                  // one line; empty if there is nothing to gain
 };
@@ -81,7 +82,7 @@ bool is_held_long(const lock_group& group);
 std::string contended_remedy(const lock_group& group);
 
 struct lock_findings {
-  std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without condition variables
+  std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without waits on purpose
   double error = 0;                                                     // as of a site
   std::uint64_t still_waiting = 0, in_deadlock = 0;                     // threads, when the recording ended
   std::vector<lock_group> groups;                                       // the longest waits first

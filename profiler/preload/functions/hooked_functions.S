@@ -58,7 +58,7 @@ tarn_hooked_begin:
   each hook, readdir64, closedir, getrandom, getpid, getppid, gettid, getuid, geteuid, getgid, getegid, getrusage
   each hook, times, uname, sysinfo, getpriority, sched_yield, sched_getaffinity, sched_setaffinity, sigprocmask
   each hook, pthread_sigmask, kill, raise, pthread_kill, setitimer, timer_settime, timerfd_settime, eventfd
-  each hook, epoll_create, epoll_create1, mmap, mmap64, munmap, mprotect, madvise, mremap, sem_post, inotify_add_watch
+  each hook, epoll_create, epoll_create1, mmap, mmap64, munmap, mprotect, madvise, mremap, inotify_add_watch
   each hook, fopen, fopen64, fclose, fread, fwrite, fgets, fputs, puts, fflush, getline, getdelim, printf, fprintf
   each hook, vfprintf, dprintf, __read_chk, __pread_chk, __pread64_chk, __recv_chk, __recvfrom_chk, __fread_chk
   each hook, __fgets_chk, __printf_chk, __fprintf_chk, __vfprintf_chk, __open_2, __open64_2, __openat_2, __openat64_2

@@ -2,14 +2,17 @@
 // first; when that succeeds, no thread had to wait. The functions return the C library's results, so robust, recursive
 // and error-checking mutexes work as before.
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/single_threaded.h>
 #include <threads.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/locks.hpp"
 #include "profiler/preload/next_library_function.hpp"
+#include "profiler/preload/records/long_calls.hpp"
 #include "profiler/preload/windows.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
@@ -26,6 +29,12 @@ struct posix {
   static bool is_busy(int result) { return result == EBUSY; }
   static bool is_late(int result) { return result == ETIMEDOUT; }
 };
+// Those of semaphores are in errno; wait_for_semaphore() and try_semaphore() return them.
+struct of_semaphore {
+  static bool is_acquired(int result) { return result == 0; }
+  static bool is_busy(int result) { return result == EAGAIN; }
+  static bool is_late(int result) { return result == ETIMEDOUT; }
+};
 struct c11 {
   static bool is_acquired(int result) { return result == thrd_success; }
   static bool is_busy(int result) { return result == thrd_busy; }
@@ -37,6 +46,7 @@ struct c11 {
 bool is_free_for_sure(const pthread_mutex_t* lock) noexcept {
   return __libc_single_threaded != 0 && lock->__data.__kind == PTHREAD_MUTEX_NORMAL && lock->__data.__lock == 0;
 }
+bool is_free_for_sure(const sem_t*) noexcept { return false; }
 bool is_free_for_sure(const volatile void*) noexcept { return false; }
 
 // Returns records(lock_kind). An acquisition by a signal's handler that interrupted the recorder is not recorded, and
@@ -157,6 +167,52 @@ TARN_NEXT_FUNCTION(pthread_cond_destroy)
 TARN_NEXT_FUNCTION(cnd_wait)
 TARN_NEXT_FUNCTION(cnd_timedwait)
 TARN_NEXT_FUNCTION(cnd_destroy)
+TARN_NEXT_FUNCTION(sem_wait)
+TARN_NEXT_FUNCTION(sem_trywait)
+TARN_NEXT_FUNCTION(sem_timedwait)
+TARN_NEXT_FUNCTION(sem_clockwait)
+TARN_NEXT_FUNCTION(sem_post)
+TARN_NEXT_FUNCTION(sem_destroy)
+
+namespace {
+
+// Returns 0 or the error. A try that the program did not ask for leaves errno alone.
+int try_semaphore(sem_t* semaphore) noexcept {
+  const int error_before = errno;
+  if (next_sem_trywait()(semaphore) == 0) return 0;
+  return std::exchange(errno, error_before);
+}
+
+template <class Function>
+int wait_for_semaphore(Function function, const caller& caller, const long (&arguments)[3]) {
+  const auto awaited_function = reinterpret_cast<futex_function>(reinterpret_cast<void*>(function));
+  return static_cast<int>(await_futex(awaited_function, caller, arguments)) == 0 ? 0 : errno;
+}
+
+int result_of(int error) noexcept {
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+// This may be cancelled, also where the semaphore is free.
+template <class Function>
+[[gnu::always_inline]] inline int take_semaphore(sem_t* semaphore, const caller& caller, Function function,
+                                                 acquisition::wait_limit limit, long second, long third) {
+  ::pthread_testcancel();
+  return result_of(acquire<of_semaphore>(
+      semaphore, lock_type::semaphore, false, caller, try_semaphore,
+      [&](sem_t* awaited_semaphore) {
+        return wait_for_semaphore(function, caller, {reinterpret_cast<long>(awaited_semaphore), second, third});
+      },
+      limit));
+}
+
+[[gnu::noinline]] void post_counted(const sem_t* semaphore, const caller& caller) noexcept {
+  if (records(lock_kind)) note_post(semaphore, caller);
+}
+
+}  // namespace
 
 // NOLINTBEGIN(bugprone-macro-parentheses): the arguments are declarations and names
 // These are macros, as each function has to find its caller's registers itself. The argument after the last named one
@@ -276,6 +332,31 @@ TARN_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* de
 TARN_EXPORT void cnd_destroy(cnd_t* condition) {
   if (records(lock_kind)) note_end(condition);
   next_cnd_destroy()(condition);
+}
+
+TARN_EXPORT int sem_wait(sem_t* semaphore) {
+  return take_semaphore(semaphore, TARN_CALLER(), next_sem_wait(), acquisition::wait_limit::endless, 0, 0);
+}
+TARN_EXPORT int sem_trywait(sem_t* semaphore) noexcept {
+  return result_of(attempt_only<of_semaphore>(semaphore, lock_type::semaphore, false, TARN_CALLER(), try_semaphore));
+}
+TARN_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
+  return take_semaphore(semaphore, TARN_CALLER(), next_sem_timedwait(), acquisition::wait_limit::timed,
+                        reinterpret_cast<long>(deadline), 0);
+}
+TARN_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
+  return take_semaphore(semaphore, TARN_CALLER(), next_sem_clockwait(), acquisition::wait_limit::timed, clock,
+                        reinterpret_cast<long>(deadline));
+}
+TARN_EXPORT int sem_post(sem_t* semaphore) noexcept {
+  take_step();
+  if (!post_unrecorded(semaphore)) [[unlikely]]
+    post_counted(semaphore, TARN_CALLER());
+  return next_sem_post()(semaphore);
+}
+TARN_EXPORT int sem_destroy(sem_t* semaphore) noexcept {
+  if (records(lock_kind)) note_semaphore_end(semaphore);
+  return next_sem_destroy()(semaphore);
 }
 
 }  // extern "C"

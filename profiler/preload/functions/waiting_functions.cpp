@@ -94,6 +94,11 @@ format::open_use* begin_wait(std::uint32_t number, const caller& caller, std::ui
 
 }  // namespace
 
+long await_futex(futex_function function, const caller& caller, const long (&arguments)[3]) {
+  return await(reinterpret_cast<waiting_function::function>(reinterpret_cast<void*>(function)), SYS_futex, caller,
+               {{arguments[0], arguments[1], arguments[2], 0, 0, 0}});
+}
+
 void begin_waits_anew() noexcept {
   for (awaited_site& site : known_sites) site = {};
 }
@@ -133,8 +138,6 @@ TARN_WAIT(fsync, SYS_fsync)
 TARN_WAIT(fdatasync, SYS_fdatasync)
 TARN_WAIT(flock, SYS_flock)
 TARN_WAIT(pthread_join, SYS_futex)
-TARN_WAIT(sem_wait, SYS_futex)
-TARN_WAIT(sem_timedwait, SYS_futex)
 TARN_WAIT(pthread_barrier_wait, SYS_futex)
 TARN_WAIT(wait, SYS_wait4)
 TARN_WAIT(waitpid, SYS_wait4)

@@ -10,6 +10,7 @@
 
 #include "profiler/format/clock.hpp"
 #include "profiler/format/region.hpp"
+#include "profiler/preload/stacks/stack.hpp"
 
 namespace tarn::preload {
 
@@ -26,6 +27,17 @@ struct awaited_call {
   std::uint64_t requested_bytes = 0;
 };
 extern constinit thread_local awaited_call own_awaited_call;  // NOLINT(bugprone-dynamic-static-initializers)
+
+// Calls a function of the C library that waits in a system call of a futex. It may be cancelled. Its arguments are
+// words, which the ABI passes in the same way as those that it declares.
+using futex_function = long (*)(long, long, long);
+#if defined(__x86_64__)
+long await_futex(futex_function function, const caller& caller, const long (&arguments)[3]);
+#else
+inline long await_futex(futex_function function, const caller&, const long (&arguments)[3]) {
+  return function(arguments[0], arguments[1], arguments[2]);
+}
+#endif
 
 // Forgets the sites of the calling thread's waits, in a child of fork, which has a region of its own.
 #if defined(__x86_64__)

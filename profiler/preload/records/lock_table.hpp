@@ -1,0 +1,36 @@
+// Finds the entries of the program's locks by their addresses.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "profiler/format/region.hpp"
+#include "profiler/preload/records/release_log.hpp"
+
+namespace tarn::preload {
+
+// The entry of the lock at an address.
+struct alignas(64) lock_entry {
+  std::atomic<const void*> address;
+  std::atomic<std::uint32_t> number;  // in the region; 0 when the lock has ended or is beyond the limit
+  std::uint32_t last_number, first_site;
+  std::atomic<format::lock_type> type;
+  // The thread that last released it while others waited, or that is known to have acquired it: (site << 32 | thread) +
+  // 1, or 0 if there is none.
+  std::atomic<std::uint64_t> holder;
+  std::atomic<release_log*> log;  // null until a thread waits for it
+};
+
+// Returns the entry of a lock that is used at that site, and numbers the lock if it is new. Locks beyond the limit
+// share one, for which is_excess(). Returns null when there is no memory.
+lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t site) noexcept;
+bool is_excess(const lock_entry& entry) noexcept;
+// Returns the entry of a lock that has one of its own; null otherwise.
+lock_entry* known_entry(const void* address) noexcept;
+// Returns the entry's log of releases, which it makes where there is none; null when there is no memory.
+release_log* log_of(lock_entry& entry) noexcept;
+
+// Empties the table in a child of fork.
+void begin_lock_table_anew() noexcept;
+
+}  // namespace tarn::preload
