@@ -25,8 +25,13 @@ std::vector<reached_limit> reached_limits(const format::recording& recording) {
         "record fewer threads, or --heap alone");
   if (recording.sites.size() >= format::max_sites)
     add("call stacks", format::max_sites - 1, 0, "events at further ones count at none", part);
+  if (recording.cpu.threads.size() >= format::max_threads)
+    add("sampled threads", format::max_threads - 1, 0, "further ones count as one", part);
+  // The frames that name a site are the innermost ones. Those of an interpreter may fill a stack, but a Python function
+  // among them names it.
   const auto deep = std::count_if(recording.sites.begin(), recording.sites.end(), [](const format::site_facts& site) {
-    return site.frames.size() == format::max_frames;
+    return site.frames.size() == format::max_frames &&
+           std::none_of(site.frames.begin(), site.frames.end(), format::is_python_address);
   });
   if (deep != 0)
     add("frames of a call stack", format::max_frames, static_cast<std::uint64_t>(deep),

@@ -32,7 +32,7 @@ void print_site(analyse::analysis& analysis, const call_site& site, std::size_t 
   const std::string header = fmt::format(
       "{}. {}: {}, {}by {}; {} in them (running, runnable or blocked), {} each", rank, analyse::name(site.category),
       calls_text(site, site.name + " call"), errors == 0 ? "" : group_digits(errors) + " failed, ",
-      count_text(site.threads, "thread"), duration_text(site.nanoseconds),
+      thread_count_text(site.threads, site.may_have_more_threads), duration_text(site.nanoseconds),
       duration_text(static_cast<double>(site.nanoseconds) / static_cast<double>(calls)));
   fmt::print("\n{}\n", wrap_text(header, 3));
   if (site.sums[call_counter::requested_bytes] != 0) {
@@ -197,6 +197,7 @@ json json_of_calls(analyse::analysis& analysis, std::size_t top) {
                      {"in_a_row", site.sums[call_counter::in_a_row]},
                      {"time_ns", site.nanoseconds},
                      {"threads", site.threads},
+                     {"may_have_more_threads", site.may_have_more_threads},
                      {"stacks", site.stacks},
                      {"stack", json_of_stack(analysis, site.site)},
                      {"remedy", site.remedy},

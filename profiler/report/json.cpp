@@ -73,6 +73,7 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"error", site.error},
           {"bytes", site.sums[counter::bytes]},
           {"threads", site.threads},
+          {"may_have_more_threads", site.may_have_more_threads},
           {"freed_by_same_thread", site.freed_by_same_thread},
           {"remote_frees", site.remote_frees},
           {"end_blocks", site.live},

@@ -65,7 +65,8 @@ void print_unfinished_waits(analyse::analysis& analysis, const lock_group& group
 void print_group(analyse::analysis& analysis, const lock_group& group, std::size_t rank) {
   fmt::print("\n{}. {}: {}, acquired {} by {}\n", rank, analyse::name(group.category),
              count_text(group.locks, analyse::name(group.type)),
-             estimate_text(group.sums[format::acquisitions], group.error, "time"), count_text(group.threads, "thread"));
+             estimate_text(group.sums[format::acquisitions], group.error, "time"),
+             thread_count_text(group.threads, group.may_have_more_threads));
   std::string text = waits_text(group.sums[format::contended], group.sums[format::wait_ticks]);
   if (group.sums[format::contended] > 1)
     text += fmt::format(", {} at most", duration_text(group.sums[format::longest_wait]));
@@ -214,6 +215,7 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"locks", group.locks},
                      {"address", group.address},
                      {"threads", group.threads},
+                     {"may_have_more_threads", group.may_have_more_threads},
                      {"acquisitions", group.sums[format::acquisitions]},
                      {"error", group.error},
                      {"waited_count", group.sums[format::contended]},

@@ -69,11 +69,11 @@ std::string size_text(const analyse::site& site) {
 std::string thread_text(const analyse::analysis& analysis, const analyse::site& site) {
   const format::recording& recording = analysis.recording();
   const analyse::heap_findings& heap = analysis.heap();
-  std::string text = "allocated by " + count_text(site.threads, "thread");
+  std::string text = "allocated by " + thread_count_text(site.threads, site.may_have_more_threads);
   if (site.remote_frees == 0) {
-    text += site.freed_by_same_thread == 0 ? ", not freed"
-            : site.threads == 1            ? ", freed by the same"
-                                           : ", freed by the allocating thread";
+    text += site.freed_by_same_thread == 0                     ? ", not freed"
+            : site.threads == 1 && !site.may_have_more_threads ? ", freed by the same"
+                                                               : ", freed by the allocating thread";
   } else {
     const std::string by_same = site.freed_by_same_thread == 0
                                     ? ""

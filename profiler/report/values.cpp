@@ -73,6 +73,10 @@ std::string cost_in_text(const analyse::analysis& analysis, const analyse::range
 
 }  // namespace
 
+std::string thread_count_text(std::uint32_t threads, bool may_be_more) {
+  return (may_be_more ? "at least " : "") + count_text(threads, "thread");
+}
+
 std::string count_text(std::uint64_t number, std::string_view noun) {
   if (number == 1) return fmt::format("1 {}", noun);
   constexpr std::string_view vowels = "aeiou";

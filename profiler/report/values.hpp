@@ -14,6 +14,8 @@ constexpr std::size_t text_width = 100;  // columns
 
 // Formats "1 site", "60,000 sites", "2 mutexes".
 std::string count_text(std::uint64_t number, std::string_view noun);
+// Returns "3 threads", or "at least 3 threads".
+std::string thread_count_text(std::uint32_t threads, bool may_be_more);
 // Adds details to titles that are equal, until they differ: to each the first of its details that tells them apart.
 // All have as many details.
 std::vector<std::string> distinct_titles(std::vector<std::string> titles,

@@ -19,6 +19,7 @@ export interface Site {
   error?: number;
   bytes?: number;
   threads?: number;
+  may_have_more_threads?: boolean;
   freed_by_same_thread?: number;
   remote_frees?: number;
   end_blocks?: number;
@@ -70,6 +71,7 @@ export interface Lock extends Omit<LockSite, 'waits'> {
   category: string;
   locks?: number;
   threads?: number;
+  may_have_more_threads?: boolean;
   longest_wait_ns?: number;
   held_wait_ns?: number;  // the part of the waits in which another thread had the lock
   holds?: number;
@@ -135,6 +137,7 @@ export interface Call {
   weights?: Stack_weight[];
   time_ns?: number;
   threads?: number;
+  may_have_more_threads?: boolean;
   stack?: number;
   remedy?: string;
   predicted?: {saved_ns?: Range; at_least?: boolean; reason?: string};

@@ -9,6 +9,7 @@
 
 #include "profiler/findings/heap/estimates.hpp"
 #include "profiler/findings/heap/share.hpp"
+#include "profiler/findings/heap/thread_count.hpp"
 #include "profiler/format/recorder_library.hpp"
 #include "profiler/symbols/names.hpp"
 
@@ -199,6 +200,7 @@ void add_site(site& sum, const site& addend) {
                  addend.allocating_threads.end(), std::back_inserter(threads));
   sum.allocating_threads = std::move(threads);
   sum.threads = static_cast<std::uint32_t>(sum.allocating_threads.size());
+  sum.may_have_more_threads = sum.may_have_more_threads || addend.may_have_more_threads;
   for (const handover& handed : addend.handovers) {
     const auto match = std::find_if(sum.handovers.begin(), sum.handovers.end(), [&](const handover& known_handover) {
       return known_handover.allocating_thread == handed.allocating_thread &&
@@ -248,7 +250,9 @@ heap_findings find(const format::recording& recording, const format::recording* 
     site.peak_blocks = above_zero(site.peak_blocks);
     site.peak_bytes = above_zero(site.peak_bytes);
     site.category = categorise(site, threads[image(recording.sites[site.number].image)] > 1);
-    site.threads = static_cast<std::uint32_t>(site.allocating_threads.size());
+    const thread_count count = count_threads(recording, site.allocating_threads);
+    site.threads = count.threads;
+    site.may_have_more_threads = count.may_be_more;
     site.error = error_of(site);
     std::sort(site.handovers.begin(), site.handovers.end(), more_blocks);
     findings.allocations += blocks;

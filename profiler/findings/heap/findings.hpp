@@ -35,6 +35,7 @@ struct site {
   std::uint64_t peak_bytes = 0;
   std::uint64_t short_lived = 0;                  // blocks that the owner freed before it allocated 64 more
   std::uint32_t threads = 0;                      // number of threads that allocate here
+  bool may_have_more_threads = false;             // as of thread_count
   std::vector<handover> handovers;                // pairs of different threads, the most frequent first
   bool has_grown = false;                         // its names show a container that outgrows its buffer (allocation_at)
   std::uint32_t element_bytes = 0;                // size of that container's elements; 0: unknown

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "profiler/findings/heap/share.hpp"
+#include "profiler/findings/heap/thread_count.hpp"
 #include "profiler/findings/waits/call_names.hpp"
 #include "profiler/findings/waits/stacks.hpp"
 
@@ -320,7 +321,9 @@ call_findings find_calls(const format::recording& recording) {
                                                 [](const auto& a, const auto& b) { return a.second < b.second; });
     site.site = most_frequent->first;
     site.stacks = static_cast<std::uint32_t>(group.calls.size());
-    site.threads = static_cast<std::uint32_t>(group.threads.size());
+    const thread_count count = count_threads(recording, group.threads);
+    site.threads = count.threads;
+    site.may_have_more_threads = count.may_be_more;
     site.name = call_name(site.number);
     site.nanoseconds = format::nanoseconds(recording.clock, site.sums[call_counter::call_ticks]);
     const std::uint64_t calls = site.sums[call_counter::calls];

@@ -35,6 +35,7 @@ struct call_site {
   bool is_lower_bound = false;  // the calls that were seen all counted once, and windows may have missed further ones
   std::uint64_t nanoseconds = 0;
   std::uint32_t threads = 0;
+  bool may_have_more_threads = false;  // as of thread_count
   call_category category = call_category::needed;
   std::string remedy;  // one line; empty if there is nothing to gain, or less than 0.5 % of the CPU time
 };

@@ -58,4 +58,24 @@ TEST(reached_limits, a_stack_that_fills_its_frames_may_lack_callers) {
   EXPECT_EQ(reached[0].missing, "1 stack may lack outermost callers");
 }
 
+TEST(reached_limits, a_stack_that_an_interpreter_fills_is_named_by_its_python_function) {
+  format::recording recording;
+  recording.sites.resize(2);
+  recording.sites[1].frames.resize(format::max_frames);
+  recording.sites[1].frames[40] = format::first_python_address + 1;
+  EXPECT_EQ(command::limits_text(recording), "");
+  recording.sites[1].frames[40] = 0;
+  EXPECT_EQ(command::reached_limits(recording).size(), 1u);
+}
+
+TEST(reached_limits, sampled_threads_have_one_of_their_own) {
+  format::recording recording;
+  recording.cpu.threads.resize(format::max_threads - 1);
+  EXPECT_EQ(command::limits_text(recording), "");
+  recording.cpu.threads.resize(format::max_threads);
+  EXPECT_EQ(command::limits_text(recording),
+            "Limits reached: sampled threads (16,382): further ones count as one → record a shorter part of the run "
+            "(--for, --pid)");
+}
+
 }  // namespace

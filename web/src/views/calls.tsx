@@ -19,7 +19,7 @@ function Call_details({call, view}: {call: Call; view: View}): JSX.Element {
     <>
       <h2>{shown(call.name)}, {call.category}</h2>
       <p>
-        {grouped(call.count)}{format_error(call.error)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {format_duration(call.time_ns)} in them (running, runnable or blocked),{' '}
+        {grouped(call.count)}{format_error(call.error)} calls by {call.may_have_more_threads ? 'at least ' : ''}{plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {format_duration(call.time_ns)} in them (running, runnable or blocked),{' '}
         {format_duration((call.time_ns ?? 0) / count)} each.
       </p>
       <h3>Remedy</h3>

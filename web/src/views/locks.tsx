@@ -25,7 +25,7 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
     <>
       <h2>{plural(lock.locks ?? 1, lock.type)}, {lock.category}</h2>
       <p>
-        Taken {grouped(lock.acquisitions)}{format_error(lock.error)} {lock.acquisitions === 1 ? 'time' : 'times'} by {plural(lock.threads ?? 0, 'thread')}; {grouped((lock.waited_count ?? 0) + (lock.still_waiting?.length ?? 0))} waited {format_duration(lock.waited_ns)} together,{' '}
+        Taken {grouped(lock.acquisitions)}{format_error(lock.error)} {lock.acquisitions === 1 ? 'time' : 'times'} by {lock.may_have_more_threads ? 'at least ' : ''}{plural(lock.threads ?? 0, 'thread')}; {grouped((lock.waited_count ?? 0) + (lock.still_waiting?.length ?? 0))} waited {format_duration(lock.waited_ns)} together,{' '}
         {format_duration(lock.longest_wait_ns)} at most. Held {format_duration(mean)} each, {format_duration(lock.longest_held_ns)} at most.
         {lock.refused ? ` ${grouped(lock.refused)} tries gave up.` : ''}
         {lock.still_held ? ' It was still held at the end.' : ''}
