@@ -146,7 +146,7 @@ std::variant<empty_start, obstacle> find_empty_start(clang::ASTContext& context,
       problem = {quote(declaration) + " may have elements before the loop", declaration.getLocation()};
       if (is_cleared_before(context, *block, *loop, declaration, is_private, problem) ||
           (member != nullptr && is_new_member(context, function, *member, *block, *loop))) {
-        return empty_start{loop};
+        return empty_start{loop, block};
       }
     }
     if (has_loop && is_local &&
@@ -165,7 +165,7 @@ std::variant<empty_start, obstacle> find_empty_start(clang::ASTContext& context,
       if (around_loop.empty() || around_loop.front().get<clang::CompoundStmt>() == nullptr) {
         return obstacle{"the loop is no statement of a block", loop->getBeginLoc()};
       }
-      return empty_start{loop};
+      return empty_start{loop, block};
     }
     child = statement;
   }

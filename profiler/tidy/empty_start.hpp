@@ -11,9 +11,10 @@
 
 namespace tarn::tidy {
 
-// A loop before which a container is empty, whenever the loop starts.
+// A loop before which a container is empty, whenever the loop starts, and the block which shows that.
 struct empty_start {
   const clang::Stmt* loop = nullptr;
+  const clang::CompoundStmt* block = nullptr;
 };
 
 // `growth` is a call that adds to the container `declaration`, in `function`. Returns the outermost loop around it

@@ -26,32 +26,6 @@ using clang::dyn_cast;
 using clang::isa;
 using clang::SourceLocation;
 
-// Returns whether the end of a value of this type frees memory and does nothing else.
-bool has_quiet_end(clang::QualType type) {
-  if (const auto* array = type->getAsArrayTypeUnsafe()) return has_quiet_end(array->getElementType());
-  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  if (record == nullptr) return !type->isDependentType();
-  if (!record->hasDefinition()) return false;
-  if (record->hasTrivialDestructor() || is_std_class(type, {"allocator"})) return true;
-  const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
-  if (specialization != nullptr && is_std_class(clang::QualType(record->getTypeForDecl(), 0),
-                                                {"vector", "basic_string", "deque", "list", "map", "set",
-                                                 "unordered_map", "unordered_set", "pair", "tuple", "optional"})) {
-    // The library's own arguments, such as allocators, are classes that do nothing at their end.
-    const auto is_quiet = [](const clang::TemplateArgument& argument) {
-      return argument.getKind() != clang::TemplateArgument::Type || has_quiet_end(argument.getAsType());
-    };
-    return llvm::all_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
-      return argument.getKind() == clang::TemplateArgument::Pack ? llvm::all_of(argument.pack_elements(), is_quiet)
-                                                                 : is_quiet(argument);
-    });
-  }
-  const clang::CXXDestructorDecl* destructor = record->getDestructor();
-  if (record->isInStdNamespace() || (destructor != nullptr && destructor->isUserProvided())) return false;
-  return llvm::all_of(record->bases(), [](const auto& base) { return has_quiet_end(base.getType()); }) &&
-         llvm::all_of(record->fields(), [](const auto* field) { return has_quiet_end(field->getType()); });
-}
-
 // A place for a declaration: before a statement of a block.
 struct anchor {
   const clang::Stmt* statement = nullptr;
@@ -194,9 +168,6 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
   if (const auto* problem = std::get_if<obstacle>(&found_outer)) return refusal(variable.getLocation(), *problem);
   const auto& outer = std::get<surroundings>(found_outer);
   const clang::FunctionDecl& function = *function_around(context, statement);
-  if (has_unusual_flow(function)) return refuse("the function has labels or can be suspended", function.getLocation());
-  if (has_directives(context.getSourceManager(), function.getSourceRange()))
-    return refuse("the function differs from configuration to configuration", function.getLocation());
   if (!statement.isSingleDecl()) return refuse("the statement declares several variables", start);
   if (variable.getType().hasQualifiers()) return refuse(quote(variable) + " is constant", start);
   if (variable.hasAttrs() || variable.isConstexpr() || variable.getStorageClass() != clang::SC_None ||
@@ -223,6 +194,15 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
   for (const anchor& next : outer.anchors) {
     if (!is_editable(context, next.statement->getSourceRange())) {
       collision = {"a macro writes the loop", next.statement->getBeginLoc()};
+      continue;
+    }
+    const SourceLocation block = next.block->getBeginLoc();
+    if (has_unusual_entry(function, *next.block)) {
+      collision = {"the block around the loop has labels or can be suspended", block};
+      continue;
+    }
+    if (has_directives(context.getSourceManager(), next.block->getSourceRange())) {
+      collision = {"the block around the loop differs from configuration to configuration", block};
       continue;
     }
     collision = collision_at(context, next, variable, *outer.scope, function);

@@ -215,6 +215,31 @@ std::optional<obstacle> lending_obstacle(clang::ASTContext& context, const clang
   return std::nullopt;
 }
 
+bool has_quiet_end(clang::QualType type) {
+  if (const auto* array = type->getAsArrayTypeUnsafe()) return has_quiet_end(array->getElementType());
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr) return !type->isDependentType();
+  if (!record->hasDefinition()) return false;
+  if (record->hasTrivialDestructor() || is_std_class(type, {"allocator"})) return true;
+  const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
+  if (specialization != nullptr && is_std_class(clang::QualType(record->getTypeForDecl(), 0),
+                                                {"vector", "basic_string", "deque", "list", "map", "set",
+                                                 "unordered_map", "unordered_set", "pair", "tuple", "optional"})) {
+    // The library's own arguments, such as allocators, are classes that do nothing at their end.
+    const auto is_quiet = [](const clang::TemplateArgument& argument) {
+      return argument.getKind() != clang::TemplateArgument::Type || has_quiet_end(argument.getAsType());
+    };
+    return llvm::all_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
+      return argument.getKind() == clang::TemplateArgument::Pack ? llvm::all_of(argument.pack_elements(), is_quiet)
+                                                                 : is_quiet(argument);
+    });
+  }
+  const clang::CXXDestructorDecl* destructor = record->getDestructor();
+  if (record->isInStdNamespace() || (destructor != nullptr && destructor->isUserProvided())) return false;
+  return llvm::all_of(record->bases(), [](const auto& base) { return has_quiet_end(base.getType()); }) &&
+         llvm::all_of(record->fields(), [](const auto* field) { return has_quiet_end(field->getType()); });
+}
+
 bool has_own_allocator(clang::QualType container) {
   const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(container->getAsCXXRecordDecl());
   if (record == nullptr) return false;

@@ -21,6 +21,9 @@ constexpr llvm::StringRef kept_containers[] = {"vector", "basic_string", "deque"
 // Returns whether a container takes its memory from std::allocator, and not from an arena that ends earlier.
 bool has_own_allocator(clang::QualType container);
 
+// Returns whether the end of a value of this type frees memory and does nothing else.
+bool has_quiet_end(clang::QualType type);
+
 // Returns the names in a piece of source that are neither members of an object nor of a named scope.
 std::vector<std::pair<std::string, clang::SourceLocation>> free_names(const clang::ASTContext& context,
                                                                       clang::SourceRange range);

@@ -169,12 +169,13 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
   const auto* type_of_function = function.getType()->getAs<clang::FunctionProtoType>();
   if (type_of_function != nullptr && type_of_function->isNothrow())
     return refuse("the function must not throw, and the cache may", function.getLocation());
-  if (has_unusual_flow(function)) return refuse("the function has labels or can be suspended", function.getLocation());
-  if (has_directives(context.getSourceManager(), function.getSourceRange()))
-    return refuse("the function differs from configuration to configuration", function.getLocation());
   const std::variant<const clang::CompoundStmt*, obstacle> found_block = block_of(context, statement, function);
   if (const auto* problem = std::get_if<obstacle>(&found_block)) return refusal(start, *problem);
   const clang::CompoundStmt& scope = *std::get<const clang::CompoundStmt*>(found_block);
+  if (has_unusual_entry(function, scope))
+    return refuse("the block has labels or can be suspended", scope.getBeginLoc());
+  if (has_directives(context.getSourceManager(), scope.getSourceRange()))
+    return refuse("the block differs from configuration to configuration", scope.getBeginLoc());
   if (const SourceLocation heap = heap_in(*function.getBody()); heap.isValid())
     return refuse("a heap of Tarn may end before the cache", heap);
 

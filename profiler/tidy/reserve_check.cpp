@@ -162,12 +162,6 @@ verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call
                    {"the container is no variable and no member of this object", call.getBeginLoc()});
   const clang::ValueDecl& declaration = *container->declaration;
   const clang::FunctionDecl& function = *function_around(context, call);
-  if (has_unusual_flow(function))
-    return refusal(call.getBeginLoc(), {"the function has labels or can be suspended", function.getLocation()});
-  if (has_directives(context.getSourceManager(), function.getSourceRange())) {
-    return refusal(call.getBeginLoc(),
-                   {"the function differs from configuration to configuration", function.getLocation()});
-  }
   if (!is_std_class_in_all_instantiations(declaration, growing)) {
     return refusal(call.getBeginLoc(),
                    {"'" + declaration.getNameAsString() + "' may be another class in another instantiation",
@@ -177,6 +171,12 @@ verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call
   const std::variant<empty_start, obstacle> start = find_empty_start(context, declaration, call, function);
   if (const auto* problem = std::get_if<obstacle>(&start)) return refusal(call.getBeginLoc(), *problem);
   const clang::Stmt& loop = *std::get<empty_start>(start).loop;
+  const clang::CompoundStmt& block = *std::get<empty_start>(start).block;
+  if (has_unusual_entry(function, block))
+    return refusal(call.getBeginLoc(), {"the block has labels or can be suspended", block.getBeginLoc()});
+  if (has_directives(context.getSourceManager(), block.getSourceRange())) {
+    return refusal(call.getBeginLoc(), {"the block differs from configuration to configuration", block.getBeginLoc()});
+  }
   if (!is_editable(context, loop.getSourceRange()))
     return refusal(call.getBeginLoc(), {"a macro writes the loop", loop.getBeginLoc()});
   if (std::optional<obstacle> problem = hindrance_in(context, *container, function, loop))

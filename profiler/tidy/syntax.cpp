@@ -215,13 +215,12 @@ bool declares_own_delete(clang::ASTContext& context, const clang::CXXRecordDecl&
   return names_it(&record) || !record.forallBases([&](const clang::CXXRecordDecl* base) { return !names_it(base); });
 }
 
-bool has_unusual_flow(const clang::FunctionDecl& function) {
-  if (function.getBody() == nullptr) return true;
+bool has_unusual_entry(const clang::FunctionDecl& function, const clang::Stmt& block) {
+  if (function.getBody() == nullptr || isa<clang::CoroutineBodyStmt>(function.getBody())) return true;
   bool is_unusual = false;
-  walk(*function.getBody(), [&](const clang::Stmt& statement, bool) {
-    is_unusual =
-        isa<clang::LabelStmt, clang::GotoStmt, clang::IndirectGotoStmt, clang::CoroutineBodyStmt, clang::CoreturnStmt,
-            clang::CoawaitExpr, clang::CoyieldExpr, clang::SEHTryStmt, clang::GCCAsmStmt>(statement);
+  walk(block, [&](const clang::Stmt& statement, bool) {
+    is_unusual = isa<clang::LabelStmt, clang::IndirectGotoStmt, clang::CoroutineBodyStmt, clang::CoreturnStmt,
+                     clang::CoawaitExpr, clang::CoyieldExpr, clang::SEHTryStmt, clang::GCCAsmStmt>(statement);
     return !is_unusual;
   });
   return is_unusual;

@@ -71,7 +71,8 @@ bool has_type_of_pattern(const clang::ValueDecl& declaration);
 // Returns whether a class or one of its bases has an operator new or delete of its own.
 bool declares_own_delete(clang::ASTContext& context, const clang::CXXRecordDecl& record);
 
-// Returns whether a function can be left or entered by a label, or suspended.
-bool has_unusual_flow(const clang::FunctionDecl& function);
+// Returns whether a block can be entered by a label, or its function suspended. A jump out of the block ends its
+// variables as `return` does.
+bool has_unusual_entry(const clang::FunctionDecl& function, const clang::Stmt& block);
 
 }  // namespace tarn::tidy

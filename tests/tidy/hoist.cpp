@@ -384,12 +384,33 @@ void lenders(page& output, const texts& list) {
   print(std::string(output.body));
 }
 
+// Code outside of the block around the loop does not matter.
+void elsewhere(const texts& list, int rounds) {
+#ifdef NEVER
+  print("never");
+#endif
+repeated : {
+  // inserts: std::string text;
+  for (const std::string& part : list) {
+    // proven: 'text' moves out of the loop
+    // becomes: text.clear();
+    std::string text;
+    text += part;
+    if (text.empty()) goto finish;
+    print(text);
+  }
+}
+finish:
+  if (--rounds > 0) goto repeated;
+}
+
 }  // namespace proven
 
 int main() {
   const texts list = {"one", "two", "three and a long text that needs a buffer", ""};
   const texts long_enough(list.begin(), list.begin() + 3);
   proven::empty_ones(list);
+  proven::elsewhere(list, 2);
   proven::nested({list, {}, list});
   proven::of_another_value(long_enough, "some letters", 4, "a view");
   proven::sums(list, "folder", 'x');

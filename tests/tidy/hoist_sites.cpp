@@ -165,7 +165,7 @@ void jumps(const texts& list) {
 repeated:
   print("again");
   for (const std::string& part : list) {
-    // no edit: the function has labels or can be suspended
+    // no edit: the block around the loop has labels or can be suspended
     // site: 0
     std::string text = part;
     if (text.empty()) goto repeated;
@@ -175,7 +175,7 @@ repeated:
 void configured(const texts& list) {
 #pragma omp parallel for
   for (std::size_t i = 0; i < list.size(); ++i) {
-    // no edit: the function differs from configuration to configuration
+    // no edit: the block around the loop differs from configuration to configuration
     // site: 0
     std::string text = list[i];
     print(text);

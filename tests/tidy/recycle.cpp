@@ -27,6 +27,23 @@ struct guard {
 
 namespace forms {
 
+// Code outside of the block does not matter.
+void elsewhere(int rounds) {
+#ifdef NEVER
+  use("never");
+#endif
+repeated : {
+  // proven: 'text' with memory that the thread keeps
+  // becomes: auto kept_text = tarn::recycle<std::string>();
+  // becomes: std::string& text = *kept_text;
+  // site: 0
+  std::string text;
+  fill(text, 10 * rounds);
+  use(text);
+  if (--rounds > 0) goto repeated;
+}
+}
+
 void empty(int count) {
   // proven: 'text' with memory that the thread keeps
   // becomes: auto kept_text = tarn::recycle<std::string>();
@@ -270,6 +287,7 @@ int main() {
   const names list = {"a text that is too long for the string itself", "second", "third and a bit more of text"};
   for (int round = 1; round < 5; ++round) {
     forms::empty(20 * round);
+    forms::elsewhere(round);
     forms::sum(list[0], list[1]);
     forms::several(10 * round);
     forms::with_count(static_cast<std::size_t>(7 * round));

@@ -268,7 +268,8 @@ constexpr std::size_t constant_size() {
 }
 void jumps() {
 repeat:
-  // no edit: the function has labels or can be suspended
+  print("again");
+  // no edit: the block has labels or can be suspended
   // site: 0
   std::string text;
   text += "some text";
@@ -278,7 +279,7 @@ void configured() {
 #ifdef NDEBUG
   print("release");
 #endif
-  // no edit: the function differs from configuration to configuration
+  // no edit: the block differs from configuration to configuration
   // site: 0
   std::string text;
   text += "some text";

@@ -31,6 +31,21 @@ numbers copy_of_a_parameter(const std::vector<std::string>& texts) {
   return result;
 }
 
+// Code outside of the block around the loop does not matter.
+numbers configured_elsewhere(const numbers& values) {
+#ifdef NEVER
+  next(1);
+#endif
+  if (!values.empty()) {
+    numbers result;
+    // proven: reserve(values.size())
+    // inserts: result.reserve(values.size());
+    for (int value : values) result.push_back(value);
+    return result;
+  }
+  return {};
+}
+
 // Each kind of container that knows its size is a bound.
 void kinds(const std::list<int>& list, const std::map<int, int>& map, std::span<const int> span, std::string_view view,
            const std::array<int, 8>& array) {

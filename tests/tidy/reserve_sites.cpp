@@ -223,7 +223,7 @@ numbers configured(const numbers& values) {
   result.reserve(10);
 #endif
   for (int value : values) {
-    // no edit: the function differs from configuration to configuration
+    // no edit: the block differs from configuration to configuration
     // site: 4000
     result.push_back(value);
   }
@@ -232,13 +232,15 @@ numbers configured(const numbers& values) {
 
 numbers with_a_label(const numbers& values) {
   numbers result;
+  int rounds = 0;
 repeated:
+  ++rounds;
   for (int value : values) {
-    // no edit: the function has labels or can be suspended
+    // no edit: the block has labels or can be suspended
     // site: 4000
     result.push_back(value);
   }
-  if (result.size() < 10) goto repeated;
+  if (rounds < 10) goto repeated;
   return result;
 }
 
