@@ -143,29 +143,33 @@ verdict tidy::judge(const question& question, const std::string& folder, bool is
 
 void tidy::ask_other_units(verdict& first_answer, const std::string& check, const std::string& folder) {
   constexpr std::size_t max_units = 60;
-  const std::size_t colon = first_answer.position.rfind(':');
-  if (first_answer.level != certainty::proven || colon == std::string::npos) return;
-  question class_question{
-      check, first_answer.position.substr(0, colon), std::stoi(first_answer.position.substr(colon + 1)), 0, {}};
+  if (first_answer.level != certainty::proven) return;
   const auto review = [&](const std::string& reason) {
     first_answer.level = certainty::review;
     first_answer.text += "; " + reason;
   };
-  if (!rules_)
-    rules_ = command::run_helper(
-        {"clang-scan-deps-16", "--compilation-database=" + command_[3] + "/compile_commands.json"}, "", false);
-  if (rules_->code == 127)
-    return review("other units were not asked: there is no clang-scan-deps-16 (Debian package clang-tools-16)");
-  if (rules_->code != 0) return review("other units were not asked: " + first_line(rules_->errors));
-  const std::vector<std::string> files = units_with(rules_->output, class_question.file);
-  std::copy_if(units_.begin(), units_.end(), std::back_inserter(class_question.units),
-               [&](const unit& next) { return std::find(files.begin(), files.end(), next.file) != files.end(); });
-  if (class_question.units.size() < 2) return;
-  if (class_question.units.size() > max_units)
-    return review(fmt::format("{} units include {}, more than the {} that are asked", class_question.units.size(),
-                              class_question.file, max_units));
-  verdict unit_answer = judge(class_question, folder + "-units", true);
-  if (unit_answer.level != certainty::proven) first_answer = std::move(unit_answer);
+  // A template may make objects of several classes in one line.
+  const std::vector<std::string> places = first_answer.places;
+  for (std::size_t index = 0; index < places.size() && first_answer.level == certainty::proven; ++index) {
+    const std::size_t colon = places[index].rfind(':');
+    if (colon == std::string::npos) continue;
+    question class_question{check, places[index].substr(0, colon), std::stoi(places[index].substr(colon + 1)), 0, {}};
+    if (!rules_)
+      rules_ = command::run_helper(
+          {"clang-scan-deps-16", "--compilation-database=" + command_[3] + "/compile_commands.json"}, "", false);
+    if (rules_->code == 127)
+      return review("other units were not asked: there is no clang-scan-deps-16 (Debian package clang-tools-16)");
+    if (rules_->code != 0) return review("other units were not asked: " + first_line(rules_->errors));
+    const std::vector<std::string> files = units_with(rules_->output, class_question.file);
+    std::copy_if(units_.begin(), units_.end(), std::back_inserter(class_question.units),
+                 [&](const unit& next) { return std::find(files.begin(), files.end(), next.file) != files.end(); });
+    if (class_question.units.size() < 2) continue;
+    if (class_question.units.size() > max_units)
+      return review(fmt::format("{} units include {}, more than the {} that are asked", class_question.units.size(),
+                                class_question.file, max_units));
+    verdict unit_answer = judge(class_question, fmt::format("{}-units-{}", folder, index), true);
+    if (unit_answer.level != certainty::proven) first_answer = std::move(unit_answer);
+  }
 }
 
 }  // namespace tarn::fix

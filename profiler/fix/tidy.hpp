@@ -38,8 +38,9 @@ const char* name(certainty level);
 struct verdict {
   certainty level = certainty::silent;
   std::string text;
-  std::string position = {};       // "FILE:LINE" of the answer
-  std::vector<std::string> notes;  // "FILE:LINE: CONDITION": the conditions that failed, with the lines that show it
+  std::string position = {};             // "FILE:LINE" of the answer
+  std::vector<std::string> notes = {};   // "FILE:LINE: CONDITION": those that failed, with the lines that show it
+  std::vector<std::string> places = {};  // the positions of all proven edits: a template may have several
 };
 
 // Reads clang-tidy's output about one site, from one or several units. Of several edits the least certain one counts.

@@ -117,6 +117,7 @@ verdict verdict_of(std::string_view output, std::string_view check, bool is_for_
     return names.find("," + std::string(check) + ",") != std::string::npos;
   };
   verdict result;
+  std::vector<std::string> places;
   bool takes_notes = false;
   for (std::size_t begin = 0; begin < output.size();) {
     const std::size_t end = std::min(output.find('\n', begin), output.size());
@@ -144,6 +145,9 @@ verdict verdict_of(std::string_view output, std::string_view check, bool is_for_
       next_verdict.level = certainty::review;
       next_verdict.text.erase(0, 8);
     }
+    if (next_verdict.level == certainty::proven && is_of_this_check &&
+        std::find(places.begin(), places.end(), next->position) == places.end())
+      places.push_back(next->position);
     // An error counts most, then an edit to review, a proven edit, and none.
     const auto weight = [&](certainty level) {
       if (is_for_all_units && level == certainty::no_edit) return 4;
@@ -153,6 +157,7 @@ verdict verdict_of(std::string_view output, std::string_view check, bool is_for_
     result = std::move(next_verdict);
     takes_notes = is_of_this_check;
   }
+  result.places = std::move(places);
   return result;
 }
 

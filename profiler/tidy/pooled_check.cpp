@@ -35,11 +35,17 @@ const clang::CXXRecordDecl* base_without_virtual_end(const clang::CXXRecordDecl&
   return nullptr;
 }
 
-// Returns a base that may itself become one of tarn::pooled, or null. The class would then have two operators new.
-const clang::CXXRecordDecl* base_with_objects(const clang::ASTContext& context, const clang::CXXRecordDecl& record) {
+// Returns a base that may itself become one of tarn::pooled, or null. The class would then have two operators new. A
+// base in the file of the class is known to each unit that is asked, so that `new_classes` has it where an object is
+// made.
+const clang::CXXRecordDecl* base_with_objects(const clang::ASTContext& context, const clang::CXXRecordDecl& record,
+                                              const llvm::DenseSet<const clang::CXXRecordDecl*>& new_classes) {
+  const clang::SourceManager& sources = context.getSourceManager();
   const clang::CXXRecordDecl* result = nullptr;
   record.forallBases([&](const clang::CXXRecordDecl* base) {
-    if (!base->isAbstract() && !context.getSourceManager().isInSystemHeader(base->getLocation())) result = base;
+    const bool is_unmade = sources.isWrittenInSameFile(base->getLocation(), record.getLocation()) &&
+                           !new_classes.contains(base->getCanonicalDecl());
+    if (!base->isAbstract() && !is_unmade && !sources.isInSystemHeader(base->getLocation())) result = base;
     return result == nullptr;
   });
   return result;
@@ -117,6 +123,7 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
       objections_.push_back({record->getCanonicalDecl(), "", {text, creation->getBeginLoc()}});
     }
     type = creation->getAllocatedType();
+    if (record != nullptr) new_classes_.insert(record->getCanonicalDecl());
     expression = creation;
   } else {
     const auto* call = result.Nodes.getNodeAs<clang::CallExpr>("call");
@@ -125,6 +132,8 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
         function == nullptr ? nullptr : function->getTemplateSpecializationArgs();
     if (arguments == nullptr || arguments->get(0).getKind() != clang::TemplateArgument::Type) return;
     type = arguments->get(0).getAsType();
+    if (const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl())
+      new_classes_.insert(record->getCanonicalDecl());
     expression = call;
   }
   if (sites().find(sources, expression->getSourceRange()) == nullptr) return;
@@ -164,9 +173,6 @@ verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDe
   if (const clang::CXXRecordDecl* base = base_without_virtual_end(record))
     return refuse("'" + base->getNameAsString() + "' has no virtual destructor: delete may pass by the class",
                   base->getLocation());
-  if (const clang::CXXRecordDecl* base = base_with_objects(context, record))
-    return refuse("'" + base->getNameAsString() + "' may have objects of its own, and become pooled",
-                  base->getLocation());
   if (has_directives(context.getSourceManager(), record.getSourceRange()))
     return refuse("the class differs from configuration to configuration", start);
   const auto find_name = [&](clang::SourceRange range) {
@@ -185,8 +191,9 @@ verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDe
 
   verdict result;
   result.level = certainty::proven;
-  // Each library with Tarn inside has its own heaps.
-  if (context.getLangOpts().PICLevel != 0 && !context.getLangOpts().PIE) {
+  // Each library with Tarn inside has its own heaps. Only this unit can end an object of a class without linkage: a
+  // destructor that is called by a base frees the memory itself.
+  if (context.getLangOpts().PICLevel != 0 && !context.getLangOpts().PIE && record.isExternallyVisible()) {
     result.level = certainty::review;
     result.notes.push_back({"the unit is for a shared library: code outside of it must not delete the object", start});
   }
@@ -212,10 +219,18 @@ void pooled_check::onEndOfTranslationUnit() {
     });
     if (next.result.level == certainty::proven && match != objections_.end())
       next.result = refusal(next.creation, match->problem);
+    const clang::CXXRecordDecl* base = base_with_objects(next.record->getASTContext(), *next.record, new_classes_);
+    if (next.result.level >= certainty::review && base != nullptr) {
+      next.result = refusal(next.creation, {"'" + base->getNameAsString() +
+                                                "' may have objects of its own, and become "
+                                                "pooled",
+                                            base->getLocation()});
+    }
     add(next.record->getLocation(), std::move(next.result));
   }
   candidates_.clear();
   objections_.clear();
+  new_classes_.clear();
   edit_check::onEndOfTranslationUnit();
 }
 

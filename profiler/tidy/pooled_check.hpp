@@ -1,6 +1,9 @@
 // tarn-pooled: `new` of a class takes memory from the thread's own heap.
 #pragma once
 
+#include <llvm/ADT/DenseSet.h>
+
+#include <string>
 #include <vector>
 
 #include "profiler/tidy/edit_check.hpp"
@@ -34,6 +37,7 @@ class pooled_check : public edit_check {
 
   std::vector<candidate> candidates_;
   std::vector<objection> objections_;
+  llvm::DenseSet<const clang::CXXRecordDecl*> new_classes_;  // by new or std::make_unique, in this unit
 };
 
 }  // namespace tarn::tidy

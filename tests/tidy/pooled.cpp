@@ -47,6 +47,24 @@ struct outer {
     int number = 3;
   };
 };
+// Nothing makes an object of this base, and each unit with the class has it, so that it needs no operator of its own.
+struct entity {
+  explicit entity(int kind_) : kind(kind_) {}
+  virtual ~entity() = default;
+  int kind;
+};
+// proven: 'whole'
+// becomes: struct whole : public entity, public tarn::pooled<whole> {
+struct whole : public entity {
+  explicit whole(int value_) : entity(1), value(value_) {}
+  int value;
+};
+// proven: 'half'
+// becomes: struct half : public entity, public tarn::pooled<half> {
+struct half : public entity {
+  explicit half(int value_) : entity(2), value(value_ / 2.0) {}
+  double value;
+};
 struct thrown {
   thrown() {}
 };
@@ -62,6 +80,12 @@ template <class Value>
 std::unique_ptr<Value> new_object(int number) {
   // site: 0
   return std::make_unique<Value>(number);
+}
+
+template <class Entity>
+std::unique_ptr<entity> new_entity(int number) {
+  // site: 0
+  return std::unique_ptr<entity>(new Entity(number));
 }
 
 int main() {
@@ -83,6 +107,7 @@ int main() {
     } catch (const thrown&) {
       std::printf("thrown\n");
     }
+    std::printf("%d %d\n", new_entity<whole>(round)->kind, new_entity<half>(round)->kind);
     const auto in_lambda = [round] {
       auto* const five = new order(round + 20);
       delete five;

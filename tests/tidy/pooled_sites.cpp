@@ -143,6 +143,7 @@ void objects() {
   // no edit: 'has_objects' may have objects of its own
   // site: 0
   use(new derived);
+  use(new has_objects);
   // no edit: a class has it and another base
   // site: 0
   use(new first_base);
