@@ -108,7 +108,10 @@ series::edit series::prepare(const std::string& folder) const {
   }
   const std::string tip = first_line(git({"rev-parse", "HEAD"}));
   git({"checkout", "--quiet", "--detach", base_});
-  const helper_result applied = run_helper({"clang-apply-replacements-16", folder}, "", false);
+  // Without a style of its own it sorts all includes beside a new one, although their order may matter.
+  const helper_result applied = run_helper(
+      {"clang-apply-replacements-16", "--format", "--style={DisableFormat: true, SortIncludes: Never}", folder}, "",
+      false);
   if (applied.code == 127)
     fail(exit_code::missing, "there is no clang-apply-replacements-16: install the Debian package clang-tools-16");
   edit result;
