@@ -110,7 +110,7 @@ fix::question question_of(const fix::proposal& proposal, const fix::tidy& tidy, 
                           std::string& problem) {
   fix::question question{proposal.check, {}, proposal.location.line, proposal.bytes, {}};
   if (proposal.check.empty()) {
-    problem = "no check edits this remedy";
+    problem = proposal.silence.empty() ? "no check edits this remedy" : proposal.silence;
     return question;
   }
   if (series.in_clone(proposal.location.file).empty()) {
@@ -346,6 +346,11 @@ void run_fix(const fix_request& request) {
       edit_progress.update(index, attempts.size());
       try_remedies(attempts[index], tidy, fmt::format("{}/{}", scratch.path(), index), series);
     }
+  }
+  if (request.site.empty()) {
+    std::erase_if(attempts, [](const attempt& next) {
+      return next.proposal.is_guess && next.verdict.level == fix::certainty::silent;
+    });
   }
   merge_equal_edits(attempts);
   std::optional<fix::trial> trial;

@@ -17,7 +17,7 @@ constexpr std::size_t max_sites = 200;  // as many as a report sums up
 constexpr double min_saved_share = 0.001;
 
 struct remedy_row {
-  std::string_view remedy;  // as in the JSON of a report; make_shared is known only here
+  std::string_view remedy;  // as in the JSON of a report; make_shared and move are known only here
   const char* check;
   const char* title;
   const char* silence;
@@ -29,6 +29,8 @@ constexpr std::array checks = {
     remedy_row{"recycle", "tarn-recycle", "Keep memory between the calls of a function",
                "this line fills no container that its function declares"},
     remedy_row{"pooled", "tarn-pooled", "Make objects on the heap of the thread", "this line makes no object by new"},
+    remedy_row{"move", "tarn-move", "Move an object at its last use",
+               "no local object is copied for the last time here"},
     remedy_row{"make_shared", "tarn-make-shared", "Use std::make_shared", "no shared_ptr takes over a new object here"},
 };
 
@@ -47,9 +49,14 @@ proposal proposal_of(const analyse::site_view& view, std::string_view remedy, co
   // The allocator of a container is a part of its type, which other code may name.
   using enum analyse::allocated_kind;
   const bool is_container = view.allocation.kind >= text && view.allocation.kind <= table;
-  if (remedy == "pooled" && is_container && !view.allocation.type.empty())
-    result.silence = "an allocator of its own makes " + view.allocation.type + " another type, which no patch does";
-  result.fills_callers_container = remedy == "hoist" || remedy == "recycle";
+  if (remedy == "pooled" && is_container) {
+    // The line may be that of a class whose implicit copy allocates: it makes no object by new.
+    result.check.clear();
+    result.silence = "an allocator of its own makes " +
+                     (view.allocation.type.empty() ? "a container" : view.allocation.type) +
+                     " another type, which no patch does";
+  }
+  result.fills_callers_container = remedy == "hoist" || remedy == "recycle" || remedy == "move";
   if (remedy == "reserve") result.bytes = view.grown.bytes;
   if (result.bytes != 0) result.size_text = analyse::reserved_size_text(view.grown, view.facts);
   return result;
@@ -72,16 +79,29 @@ std::optional<proposal> best_of(const analyse::site_view& view, bool is_for_coun
     if (predicted.remedy != analyse::remedy_kind::drop_in)
       proposals.push_back(proposal_of(view, analyse::name(predicted.remedy), predicted));
   }
-  if (proposals.empty()) return std::nullopt;
   // The function may fill a container of its caller: the report has no remedy in the function then, but the check may
   // find one in the line of the call.
+  const bool has_offers = !proposals.empty();
   for (const analyse::prediction& predicted : view.predicted.remedies) {
-    if (predicted.saved_ns.middle() >= 0 && !view.allocation.is_foreign &&
+    if (has_offers && predicted.saved_ns.middle() >= 0 && !view.allocation.is_foreign &&
         !analyse::is_applicable(predicted.remedy, view.allocation))
       proposals.push_back(proposal_of(view, analyse::name(predicted.remedy), predicted));
   }
+  // A copy of a container: where its source is used for the last time, nothing needs to be allocated.
+  const bool may_be_copy = view.allocation.kind >= analyse::allocated_kind::text &&
+                           view.allocation.kind <= analyse::allocated_kind::table && !view.allocation.has_grown &&
+                           !view.allocation.is_foreign && view.facts.sums[format::blocks] >= analyse::min_allocations;
+  if (may_be_copy) {
+    analyse::prediction moved;
+    moved.saved_ns = view.predicted.now_ns;
+    moved.saves_more = true;  // the content is not copied, either
+    if (view.facts.category == analyse::heap_category::cross_thread) moved.saved_ns.low = 0;
+    proposals.push_back(proposal_of(view, "move", moved));
+  }
+  if (proposals.empty()) return std::nullopt;
   std::stable_partition(proposals.begin(), proposals.end(), [](const proposal& next) { return !next.check.empty(); });
   proposal result = std::move(proposals.front());
+  result.is_guess = !has_offers;
   for (proposal& next : std::span(proposals).subspan(1)) {
     if (!next.check.empty()) result.alternatives.push_back(std::move(next));
   }

@@ -28,6 +28,7 @@ struct proposal {
   std::string size_text;                 // what these bytes are enough for, and what they cost
   analyse::range saved_ns;               // predicted
   bool fills_callers_container = false;  // if the check is silent: a caller may own what the line fills
+  bool is_guess = false;                 // no remedy of the report: the site is listed only if the check has an answer
   bool saves_more = false;               // the edit also saves work that no recording shows
   std::set<std::string> files;           // of the functions around the line, in all stacks
   std::vector<calling_line> callers;     // the most frequent one first

@@ -28,7 +28,7 @@ struct verdict {
   std::string text;
   std::vector<clang::FixItHint> edits;
   std::vector<obstacle> notes;
-  std::string header = {};  // of Tarn, which the edited file must include; empty if it needs none
+  std::string header = {};  // that the edited file must include; empty if it needs none
 };
 
 // The verdict that a condition of an edit fails.

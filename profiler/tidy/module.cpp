@@ -9,6 +9,7 @@
 
 #include "profiler/tidy/hoist_check.hpp"
 #include "profiler/tidy/make_shared_check.hpp"
+#include "profiler/tidy/move_check.hpp"
 #include "profiler/tidy/pooled_check.hpp"
 #include "profiler/tidy/recycle_check.hpp"
 #include "profiler/tidy/reserve_check.hpp"
@@ -25,8 +26,8 @@ std::unique_ptr<clang::tidy::ClangTidyCheck> make(llvm::StringRef name, clang::t
 
 constexpr std::pair<const char*, make_check> checks[] = {
     {"tarn-hoist", make<hoist_check>},     {"tarn-make-shared", make<make_shared_check>},
-    {"tarn-pooled", make<pooled_check>},   {"tarn-recycle", make<recycle_check>},
-    {"tarn-reserve", make<reserve_check>},
+    {"tarn-move", make<move_check>},       {"tarn-pooled", make<pooled_check>},
+    {"tarn-recycle", make<recycle_check>}, {"tarn-reserve", make<reserve_check>},
 };
 
 // tarn-sites: asks about many sites in one run. Each has the name of its check with a number, and an instance of the

@@ -51,8 +51,8 @@ class Whole(unittest.TestCase):
 
     def test_all_checks_are_there(self):
         result = self.tidy("--list-checks", checks="tarn-*")
-        self.assertEqual(result.stdout.split()[2:], ["tarn-hoist", "tarn-make-shared", "tarn-pooled", "tarn-recycle",
-                                                     "tarn-reserve", "tarn-sites"])
+        self.assertEqual(result.stdout.split()[2:], ["tarn-hoist", "tarn-make-shared", "tarn-move", "tarn-pooled",
+                                                     "tarn-recycle", "tarn-reserve", "tarn-sites"])
 
     def test_a_header_gets_the_same_edit_from_each_unit(self):
         self.write("shared.hpp", HEADER)
@@ -161,6 +161,11 @@ class Whole(unittest.TestCase):
             result = self.tidy(unit, f"--extra-arg=-I{INCLUDES}", f"--extra-arg={option}", checks="tarn-pooled",
                                sites=sites)
             self.assertIn(f"unit.cpp:1:8: warning{start}", result.stdout)
+        # Only its own unit can end an object of a class without linkage.
+        unit.write_text(f"namespace {{\n{text}}}\n", encoding="utf-8")
+        self.write("sites.json", sites.read_text(encoding="utf-8").replace('"line": 4', '"line": 5'))
+        result = self.tidy(unit, f"--extra-arg=-I{INCLUDES}", "--extra-arg=-fPIC", checks="tarn-pooled", sites=sites)
+        self.assertIn("unit.cpp:2:8: warning: 'node' is made", result.stdout)
 
     def test_each_unit_with_a_class_is_asked(self):
         header = self.write("node.hpp", "#pragma once\nstruct node {\n  node() {}\n};\n")

@@ -1,0 +1,262 @@
+#include "profiler/tidy/move_check.hpp"
+
+#include <clang/AST/DeclCXX.h>
+#include <clang/AST/ExprCXX.h>
+#include <clang/AST/StmtCXX.h>
+#include <clang/ASTMatchers/ASTMatchFinder.h>
+#include <clang/ASTMatchers/ASTMatchers.h>
+#include <llvm/ADT/STLExtras.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "profiler/tidy/copies.hpp"
+#include "profiler/tidy/kept_container.hpp"
+#include "profiler/tidy/syntax.hpp"
+#include "profiler/tidy/uses.hpp"
+
+namespace tarn::tidy {
+namespace {
+
+using clang::dyn_cast;
+using clang::dyn_cast_or_null;
+using clang::isa;
+using clang::SourceLocation;
+using clang::SourceRange;
+
+// Returns the code in which a variable lives: the block or the body of the loop that declares it, or the function.
+const clang::Stmt* scope_of(clang::ASTContext& context, const clang::VarDecl& variable,
+                            const clang::FunctionDecl& function) {
+  if (isa<clang::ParmVarDecl>(variable)) return dyn_cast<clang::CompoundStmt>(function.getBody());
+  const clang::DynTypedNodeList statements = context.getParents(variable);
+  const auto* statement = statements.empty() ? nullptr : statements[0].get<clang::DeclStmt>();
+  if (statement == nullptr) return nullptr;
+  const clang::DynTypedNodeList owners = context.getParents(*statement);
+  const auto* owner = owners.empty() ? nullptr : owners[0].get<clang::Stmt>();
+  const auto* loop = dyn_cast_or_null<clang::CXXForRangeStmt>(owner);
+  if (loop != nullptr) return loop->getLoopVarStmt() == statement ? loop->getBody() : nullptr;
+  return dyn_cast_or_null<clang::CompoundStmt>(owner);
+}
+
+// Returns the statement of a block, the header of a statement, or the initial value that contains an expression.
+const clang::Stmt& statement_around(clang::ASTContext& context, const clang::Expr& expression) {
+  const clang::Stmt* result = &expression;
+  for (const clang::DynTypedNode& node : nodes_around(context, expression)) {
+    const auto* parent = node.get<clang::Stmt>();
+    if (parent == nullptr) {
+      if (node.get<clang::VarDecl>() == nullptr) break;
+      continue;
+    }
+    if (!isa<clang::Expr, clang::DeclStmt, clang::ReturnStmt>(parent)) break;
+    result = parent;
+  }
+  return *result;
+}
+
+bool leaves(const clang::Stmt& statement) {
+  const clang::Stmt* inner = &statement;
+  if (const auto* cleanups = dyn_cast<clang::ExprWithCleanups>(inner)) inner = cleanups->getSubExpr();
+  return isa<clang::ReturnStmt, clang::CXXThrowExpr>(inner);
+}
+
+// The code behind an expression up to the end of a variable's scope that cannot run after it.
+struct unreachable_code {
+  std::vector<SourceRange> ranges;
+};
+
+// Climbs from an expression to the scope of a variable. Fails where a loop or a handler may lead back to a use of it.
+std::variant<unreachable_code, obstacle> unreachable_after(clang::ASTContext& context, const clang::Expr& expression,
+                                                           const clang::Stmt& scope) {
+  unreachable_code result;
+  const clang::Stmt* child = &expression;
+  const clang::SwitchStmt* nearest_switch = nullptr;
+  std::vector<SourceLocation> breaks;
+  if (child == &scope) return result;
+  for (const clang::DynTypedNode& node : nodes_around(context, expression)) {
+    const auto* parent = node.get<clang::Stmt>();
+    if (parent == nullptr) continue;
+    if (isa<clang::CXXTryStmt, clang::CXXCatchStmt, clang::StmtExpr, clang::LambdaExpr>(parent) && parent != &scope)
+      return obstacle{"a handler or a lambda is around the copy", parent->getBeginLoc()};
+    if (body_of_loop(parent) != nullptr) return obstacle{"a loop may use it again", parent->getBeginLoc()};
+    if (leaves(*parent)) {
+      result.ranges.emplace_back(parent->getEndLoc(), scope.getEndLoc());
+    } else if (const auto* condition = dyn_cast<clang::IfStmt>(parent)) {
+      if (child == condition->getThen() && condition->getElse() != nullptr)
+        result.ranges.push_back(condition->getElse()->getSourceRange());
+    } else if (const auto* choice = dyn_cast<clang::SwitchStmt>(parent)) {
+      nearest_switch = choice;
+      for (const SourceLocation location : breaks) result.ranges.emplace_back(location, choice->getEndLoc());
+      breaks.clear();
+    } else if (const auto* block = dyn_cast<clang::CompoundStmt>(parent)) {
+      const auto* position = llvm::find(block->body(), child);
+      for (const clang::Stmt* next : llvm::make_range(position, block->body_end())) {
+        if (leaves(*next) || isa<clang::ContinueStmt>(next)) {
+          result.ranges.emplace_back(next->getEndLoc(), scope.getEndLoc());
+          break;
+        }
+        if (!isa<clang::BreakStmt>(next)) continue;
+        breaks.push_back(next->getEndLoc());
+        break;
+      }
+    }
+    if (parent == &scope) break;
+    child = parent;
+  }
+  // A break that no switch of the scope takes ends the scope.
+  for (const SourceLocation location : breaks) result.ranges.emplace_back(location, scope.getEndLoc());
+  return result;
+}
+
+// Returns code that may use a reference which a function of the program has stored.
+SourceLocation later_code(clang::ASTContext& context, const clang::Stmt& scope, const clang::Stmt& statement,
+                          const clang::VarDecl& variable, const unreachable_code& unreachable) {
+  const clang::SourceManager& sources = context.getSourceManager();
+  SourceLocation result;
+  walk(scope, [&](const clang::Stmt& part, bool) {
+    const SourceLocation begin = part.getBeginLoc();
+    if (const auto* declarations = dyn_cast<clang::DeclStmt>(&part)) {
+      for (const clang::Decl* next : declarations->decls()) {
+        const auto* local = dyn_cast<clang::VarDecl>(next);
+        if (local != nullptr && !local->getType()->isReferenceType() && !has_quiet_end(local->getType()))
+          result = begin;  // its destructor runs before the variable ends
+      }
+    }
+    const bool is_later = !sources.isBeforeInTranslationUnit(begin, statement.getBeginLoc()) &&
+                          llvm::none_of(unreachable.ranges, [&](SourceRange range) {
+                            return sources.isBeforeInTranslationUnit(range.getBegin(), begin) &&
+                                   sources.isBeforeInTranslationUnit(begin, range.getEnd());
+                          });
+    if (is_later) {
+      if (const auto* call = dyn_cast<clang::CallExpr>(&part)) {
+        const clang::FunctionDecl* function = call->getDirectCallee();
+        const auto* method = dyn_cast_or_null<clang::CXXMethodDecl>(function);
+        const bool is_silent = method != nullptr && method->isTrivial();
+        if (function == nullptr || (!is_std_function(*function) && !is_silent)) result = begin;
+      } else if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(&part)) {
+        const clang::CXXConstructorDecl* function = construction->getConstructor();
+        if (!is_std_function(*function) && function->isUserProvided()) result = begin;
+      }
+    }
+    return result.isInvalid();
+  });
+  return result;
+}
+
+}  // namespace
+
+void move_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
+  using namespace clang::ast_matchers;
+  if (has_sites()) finder->addMatcher(functionDecl(unless(isExpansionInSystemHeader())).bind("function"), this);
+}
+
+void move_check::check(const clang::ast_matchers::MatchFinder::MatchResult& result) {
+  const auto* function = result.Nodes.getNodeAs<clang::FunctionDecl>("function");
+  if (!function->doesThisDeclarationHaveABody() || function->isDependentContext() ||
+      sites().find(*result.SourceManager, function->getSourceRange()) == nullptr) {
+    return;
+  }
+  const auto look = [&](const clang::Stmt& code) {
+    walk(code, [&](const clang::Stmt& part, bool) {
+      if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part)) judge_reference(*result.Context, *reference);
+      return true;
+    });
+  };
+  if (const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(function)) {
+    for (const clang::CXXCtorInitializer* initializer : constructor->inits()) {
+      if (initializer->isWritten()) look(*initializer->getInit());
+    }
+  }
+  look(*function->getBody());
+}
+
+void move_check::judge_reference(clang::ASTContext& context, const clang::DeclRefExpr& reference) {
+  const auto* variable = dyn_cast<clang::VarDecl>(reference.getDecl());
+  if (variable == nullptr || !variable->hasLocalStorage() || variable->getType()->isReferenceType() ||
+      !has_movable_memory(variable->getType().getUnqualifiedType())) {
+    return;
+  }
+  const clang::Expr* copy = copy_of(context, reference);
+  if (copy == nullptr || function_around(context, reference) == nullptr) return;
+  const clang::Stmt& statement = statement_around(context, reference);
+  // The line is that of the copy, or of the statement around it.
+  if (sites().find(context.getSourceManager(), copy->getSourceRange()) == nullptr &&
+      sites().find(context.getSourceManager(), statement.getSourceRange()) == nullptr) {
+    return;
+  }
+  add(reference.getBeginLoc(), judge(context, reference, *variable, statement));
+}
+
+verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& reference,
+                          const clang::VarDecl& variable, const clang::Stmt& statement) const {
+  const clang::SourceManager& sources = context.getSourceManager();
+  const SourceLocation start = reference.getBeginLoc();
+  const std::string name = quote(variable);
+  const auto refuse = [&](const std::string& text, SourceLocation location) {
+    return refusal(start, {text, location});
+  };
+  if (!is_editable(context, reference.getSourceRange())) return refuse("a macro writes this code", start);
+  const clang::FunctionDecl& function = *function_around(context, reference);
+  if (variable.getDeclContext() != &function)
+    return refuse(name + " is a variable of another function", variable.getLocation());
+  if (variable.getType().hasQualifiers()) return refuse(name + " is constant", variable.getLocation());
+  if (variable.hasAttrs()) return refuse(name + " has attributes", variable.getLocation());
+  if (!has_type_of_pattern(variable))
+    return refuse(name + " may be of another type in another instantiation", variable.getLocation());
+  const clang::Stmt* scope = scope_of(context, variable, function);
+  if (scope == nullptr) return refuse("no block declares " + name, variable.getLocation());
+  if (has_unusual_entry(function, *function.getBody()))
+    return refuse("the function has labels or can be suspended", function.getLocation());
+  const bool is_in_body = is_within(context, statement.getSourceRange(), scope->getSourceRange());
+  if (has_directives(sources, {variable.getBeginLoc(), scope->getEndLoc()}))
+    return refuse("the block differs from configuration to configuration", scope->getBeginLoc());
+  const std::variant<unreachable_code, obstacle> after = unreachable_after(context, reference, *scope);
+  if (const auto* problem = std::get_if<obstacle>(&after)) return refusal(start, *problem);
+  const auto& unreachable = std::get<unreachable_code>(after);
+
+  verdict result;
+  result.level = certainty::proven;
+  bool was_given = false;
+  std::vector<variable_use> uses = uses_of(context, variable, *scope);
+  if (const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(&function)) {
+    for (const clang::CXXCtorInitializer* initializer : constructor->inits()) {
+      for (const variable_use& use : uses_of(context, variable, *initializer->getInit())) uses.push_back(use);
+    }
+  }
+  for (const variable_use& use : uses) {
+    if (use.reference == &reference) continue;
+    const SourceLocation location = use.reference->getBeginLoc();
+    if (is_within(context, use.reference->getSourceRange(), statement.getSourceRange()))
+      return refuse(name + " has another use in this statement", location);
+    if (!is_in_body) return refuse(name + " is used again", location);
+    if (!sources.isBeforeInTranslationUnit(location, start)) {
+      const bool is_unreachable = llvm::any_of(unreachable.ranges, [&](SourceRange range) {
+        return !sources.isBeforeInTranslationUnit(location, range.getBegin()) &&
+               !sources.isBeforeInTranslationUnit(range.getEnd(), location);
+      });
+      if (!is_unreachable) return refuse(name + " is used again", location);
+      continue;
+    }
+    const trace left = use.is_in_lambda ? trace::reference : trace_of(context, *use.reference);
+    was_given |= left == trace::argument;
+    if (left != trace::reference) continue;
+    result.notes.push_back({"something may still refer to " + name, location});
+  }
+  if (was_given) {
+    const SourceLocation later = later_code(context, *scope, statement, variable, unreachable);
+    if (later.isValid())
+      result.notes.push_back({"a function got a reference to " + name + ", and may use it here", later});
+  }
+  if (!has_quiet_end(variable.getType()))
+    result.notes.push_back({"the elements of " + name + " end later: with the new owner", variable.getLocation()});
+  if (!result.notes.empty()) result.level = certainty::review;
+  result.location = start;
+  result.text = name + " is used here for the last time: std::move takes its memory over, in place of a copy";
+  result.header = "utility";
+  result.edits.push_back(clang::FixItHint::CreateReplacement(
+      reference.getSourceRange(), "std::move(" + text_at(context, reference.getSourceRange()) + ")"));
+  return result;
+}
+
+}  // namespace tarn::tidy
