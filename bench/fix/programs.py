@@ -3,11 +3,11 @@
 
 The sources are Debian's, by apt-get source, in FOLDER (default: build/programs), which is not part of the project.
 Each program is built as C++20 with Tarn's library, recorded under a load, and given to `tarn fix`. Each patch of the
-series is built on those before it, and must pass the program's own tests. The result is a table: sites that were
-listed, patches that were offered, built and passed the check, and the range of CPU time that was predicted beside the
-instructions that each patch saves. Instructions are counted by callgrind, which gives the same number on a busy
-machine. The last columns are what all patches save of instructions, and, as the median of pairs of runs in turn, of
-CPU time and of peak memory. --pairs 0 leaves out the measurement."""
+series is built on those before it, and must pass the program's own tests. The result is a table: what the heap costs
+of the program's CPU time, sites that were listed, patches that were offered, built and passed the check, and the range
+of CPU time that was predicted beside the instructions that each patch saves. Instructions are counted by callgrind,
+which gives the same number on a busy machine. The last columns are what all patches save of instructions, and, as the
+median of pairs of runs in turn, of CPU time and of peak memory. --pairs 0 leaves out the measurement."""
 
 import argparse
 import json
@@ -61,6 +61,18 @@ file(WRITE ${CMAKE_BINARY_DIR}/libtool "#!/bin/sh\\nshift\\nexec \\"$@\\"\\n")
 file(CHMOD ${CMAKE_BINARY_DIR}/libtool PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 """
 
+HTMLCXX = """cmake_minimum_required(VERSION 3.20)
+project(htmlcxx C CXX)
+file(WRITE ${CMAKE_BINARY_DIR}/config.h "#define VERSION \\"1\\"\\n")
+include_directories(${CMAKE_BINARY_DIR} . html css)
+add_compile_definitions(DEFAULT_CSS="${CMAKE_SOURCE_DIR}/css/default.css")
+file(GLOB html html/*.cc)
+list(FILTER html EXCLUDE REGEX ests)
+add_library(htmlcxx STATIC ${html} css/parser_pp.cc css/parser.c css/css_lex.c css/css_syntax.c)
+add_executable(htmlcxx-command htmlcxx.cc)
+target_link_libraries(htmlcxx-command htmlcxx)
+"""
+
 PROGRAMS = [
     Program("ninja-build", "build/ninja -C {input} -t targets all", "a build with 60,000 targets",
             "build/ninja_test >/dev/null && {same}"),
@@ -89,7 +101,9 @@ PROGRAMS = [
     Program("fasttext", "build/fasttext predict {input}/model.bin {input}/lines.txt", "100,000 lines to classify",
             "{same}", target="fasttext-bin",
             prepare="build/fasttext supervised -input {input}/lines.txt -output {input}/model -thread 1 -epoch 1 "
-            "-dim 4 -bucket 1000 2>/dev/null"),
+            "2>/dev/null"),
+    Program("htmlcxx", "build/htmlcxx-command {input}/page.html", "5 MB of HTML", "{same}", cmake=HTMLCXX),
+    Program("cpptoml", "build/parse {input}/lock.toml", "2 MB of TOML", "{same}", ("-DENABLE_LIBCXX=OFF",)),
 ]
 
 
@@ -135,6 +149,21 @@ def write_inputs(folder):
     common = texts[:200]
     (folder / "lines.txt").write_text("".join(
         f"__label__{n % 20} {' '.join(numbers.choices(common, k=10))} {word()} {word()}\n" for n in range(100000)),
+        encoding="utf-8")
+    (folder / "lock.toml").write_text("".join(
+        f'[[package]]\nname = "{word()}"\nversion = "{n % 9}.{n % 17}.{n % 5}"\nsource = "registry+{word()}"\n'
+        f'checksum = "{numbers.getrandbits(256):064x}"\ndependencies = [\n "{word()}",\n "{word()} {n % 7}.1",\n]\n'
+        f"yanked = false\nsize = {n * 31}\nreleased = 2022-{n % 12 + 1:02}-{n % 28 + 1:02}T10:20:30Z\n\n"
+        for n in range(6000)), encoding="utf-8")
+
+    def cells(number):
+        return (f"<tr class=\"{word()}\" id=row{number}><td>{word()} {word()}</td><td><a href=\"/{word()}/{number}"
+                f"?q={word()}&amp;x=1\" title='{word()}'>{word()}</a><br></td><td><!-- {word()} --><b>{word()}</b> "
+                f"<i>{word()}</i> {word()}</td></tr>\n")
+
+    (folder / "page.html").write_text("<!DOCTYPE html>\n<html><head><title>x</title></head><body><h1>t</h1>" + "".join(
+        f"<div class={word()}><p>{word()} {word()} {word()}<table>{''.join(cells(n * 10 + i) for i in range(10))}"
+        f"</table><ul><li>{word()}<li>{word()}</ul></div>\n" for n in range(1500)) + "</body></html>\n",
         encoding="utf-8")
 
 
@@ -270,6 +299,8 @@ def row(program, tarn, folder, pairs):
     run(["sh", "-c", check], cwd=tree)  # must pass without a patch
     recording, series = home / "rec", home / "series"
     run([tarn, "record", "-o", recording, "--", "sh", "-c", f"exec {load} > /dev/null"], cwd=tree)
+    report = json.loads(run([tarn, "report", "--json", "--quick", "--top", "1", recording], cwd=tree))
+    heap = "–".join(percent(share) for share in report["heap"]["predicted"]["share"])
     shutil.rmtree(series, ignore_errors=True)
     text = run([tarn, "fix", recording, "-p", "build", "--json", "-o", series], cwd=tree)
     (home / "fix.json").write_text(text, encoding="utf-8")
@@ -279,7 +310,7 @@ def row(program, tarn, folder, pairs):
     trials, whole = try_patches(program, library, tree, home, load, check, pairs) if offered else ([], [])
     figures = [f"{predicted(site)} → {percent(trial.saved)}" for site, trial in zip(offered, trials)
                if trial.saved is not None]
-    row_of_table = [name, len(sites), sum(site["edit"] == "review" for site in sites), len(offered),
+    row_of_table = [name, heap, len(sites), sum(site["edit"] == "review" for site in sites), len(offered),
                     sum(trial.is_built for trial in trials), sum(not trial.problem for trial in trials),
                     "; ".join(figures) or "–", *(map(percent, whole) if whole else ["–"] * 3)]
     print(f"| {' | '.join(map(str, row_of_table))} |", flush=True)
@@ -300,9 +331,9 @@ def main():
     folder = options.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     write_inputs(folder / "inputs")
-    print("| program, load | sites | to review | patches | built | passed | % of CPU predicted → instructions saved by "
-          "each | instructions | CPU time | peak memory |")
-    print("|---|--:|--:|--:|--:|--:|---|--:|--:|--:|")
+    print("| program, load | heap, % of CPU | sites | to review | patches | built | passed | % of CPU predicted → "
+          "instructions saved by each | instructions | CPU time | peak memory |")
+    print("|---|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|")
     for program in PROGRAMS:
         if not options.names or program.package in options.names:
             row(program, options.tarn.resolve(), folder, options.pairs)
