@@ -197,6 +197,7 @@ int main() {
   first.rename("second " + long_text);
   results.push_back(first.name());
   for (const std::string& text : results) std::printf("%s\n", text.c_str());
-  for (const plain& object : objects) std::printf("%s %d %zu\n", object.name.c_str(), object.number, object.tags.size());
+  for (const plain& object : objects)
+    std::printf("%s %d %zu\n", object.name.c_str(), object.number, object.tags.size());
   for (const auto& [key, values] : table) std::printf("%s %zu\n", key.c_str(), values.size());
 }

@@ -246,9 +246,10 @@ void types(std::pmr::memory_resource& memory) {
   std::pmr::string text(&memory);
   // site: 0
   std::pmr::string second = text;
+  const std::string constant = global_text;
   // no edit: 'constant' is constant
   // site: 0
-  const std::string constant = global_text; results.push_back(constant);
+  results.push_back(constant);
   std::string static_text = global_text;
   static std::string static_copy = global_text;
   // site: 0
