@@ -87,7 +87,8 @@ std::optional<proposal> best_of(const analyse::site_view& view, bool is_for_coun
         !analyse::is_applicable(predicted.remedy, view.allocation))
       proposals.push_back(proposal_of(view, analyse::name(predicted.remedy), predicted));
   }
-  // A copy of a container: where its source is used for the last time, nothing needs to be allocated.
+  // A copy of a container: where its source is used for the last time, nothing needs to be allocated. That ends more
+  // than what would keep the memory of some variable in the line.
   const bool may_be_copy = view.allocation.kind >= analyse::allocated_kind::text &&
                            view.allocation.kind <= analyse::allocated_kind::table && !view.allocation.has_grown &&
                            !view.allocation.is_foreign && view.facts.sums[format::blocks] >= analyse::min_allocations;
@@ -96,7 +97,8 @@ std::optional<proposal> best_of(const analyse::site_view& view, bool is_for_coun
     moved.saved_ns = view.predicted.now_ns;
     moved.saves_more = true;  // the content is not copied, either
     if (view.facts.category == analyse::heap_category::cross_thread) moved.saved_ns.low = 0;
-    proposals.push_back(proposal_of(view, "move", moved));
+    proposals.insert(view.allocation.was_copied ? proposals.begin() : proposals.end(),
+                     proposal_of(view, "move", moved));
   }
   if (proposals.empty()) return std::nullopt;
   std::stable_partition(proposals.begin(), proposals.end(), [](const proposal& next) { return !next.check.empty(); });
