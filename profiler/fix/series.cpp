@@ -108,7 +108,8 @@ series::edit series::prepare(const std::string& folder) const {
   }
   const std::string tip = first_line(git({"rev-parse", "HEAD"}));
   git({"checkout", "--quiet", "--detach", base_});
-  // Without a style of its own it sorts all includes beside a new one, although their order may matter.
+  // Both this and clang-format sort all includes beside a new one, although their order may matter, unless they get a
+  // style that forbids it.
   const helper_result applied = run_helper(
       {"clang-apply-replacements-16", "--format", "--style={DisableFormat: true, SortIncludes: Never}", folder}, "",
       false);
@@ -120,9 +121,10 @@ series::edit series::prepare(const std::string& folder) const {
   for (std::string name; std::getline(changed, name);)
     is_formatted = is_formatted || has_style(clone_, fs::path(clone_ + "/" + name).parent_path());
   if (is_formatted) {
-    const helper_result formatted = run_helper(
-        {"env", "-C", clone_, "git-clang-format-16", "--quiet", "--force", "--binary", "clang-format-16", "HEAD"}, "",
-        false);
+    const helper_result formatted =
+        run_helper({"env", "-C", clone_, "git-clang-format-16", "--quiet", "--force", "--binary", "clang-format-16",
+                    "--style={BasedOnStyle: InheritParentConfig, SortIncludes: Never}", "HEAD"},
+                   "", false);
     if (formatted.code > 1)
       fail(exit_code::missing, "cannot run git-clang-format-16 of the Debian package clang-format-16: {}",
            first_line(formatted.errors));

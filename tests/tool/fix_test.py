@@ -16,7 +16,7 @@ import prices
 from paths import HANG_S, PATHS, main
 
 NOISY = 16  # the one error whose list of sites is printed
-PATCHES = 9  # of the program below
+PATCHES = 10  # of the program below
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-fix-test-")
 ROOT = pathlib.Path(SHARED.name).resolve() / "project"
 SOURCES = {
@@ -41,9 +41,9 @@ inline std::vector<long> multiples(int count) {
     return result;
 }
 """,
-    "other.cpp": """#include <memory>
+    "other.cpp": """#include "shared.hpp"
+#include <memory>
 #include "part/count.hpp"
-#include "shared.hpp"
 long sum_of_others() {
     return multiples(count).back();
 }
@@ -143,10 +143,16 @@ long fifty(int first) {
     return values.back();
 }
 
+std::size_t length_of(std::string text) {
+    const std::string constant = text;  // moved
+    return constant.size();
+}
+
 int single(int number);
 
 int main() {
     long sum = 0;
+    const std::string long_text(60, 'x');
     const std::vector<std::string> texts(300, "7");
     for (int round = 0; round < 3000; ++round) {
         auto filled = std::vector<long>();
@@ -155,6 +161,7 @@ int main() {
         sum += multiples_of(2, 600).back();
         for (int number = 0; number < 50; ++number) sum += shared(number) + near(20) + fifty(number) + single(number);
         sum += last_ones(20) + first_ones(20);
+        for (int number = 0; number < 20; ++number) sum += static_cast<long>(length_of(long_text));
     }
     std::printf("%ld\\n", sum);
 }
@@ -281,10 +288,15 @@ class Proposals(FixTest):
         self.assertEqual((recycled["edit"], recycled["problem"]), ("safe", ""))
         self.assertIn("+    auto kept_values = tarn::recycle<std::vector<long>>();\n", recycled["patch"])
         self.assertIn("+#include <tarn/recycle.hpp>\n", recycled["patch"])
+        # To keep the memory of the copy would save less than to make none.
+        moved = sites["program.cpp", line_of("moved"), "move"]
+        self.assertEqual((moved["edit"], moved["problem"]), ("safe", ""))
+        self.assertIn("+    const std::string constant = std::move(text);  // moved\n", moved["patch"])
         # Of several remedies the first one with an edit counts: no container keeps the object.
         pooled = sites["other.cpp", line_of("pooled", "other.cpp"), "pooled"]
         self.assertEqual((pooled["edit"], pooled["problem"]), ("safe", ""))
         self.assertIn("+struct node : public tarn::pooled<node> {\n", pooled["patch"])
+        self.assertNotIn("\n-#include", pooled["patch"], "the order of includes is the project's own")
         refused = sites["program.cpp", line_of("pointer"), "pooled"]
         self.assertEqual((refused["edit"], refused["patch"]), ("no edit", ""))
         self.assertEqual(refused["problem"], "a shared_ptr takes it over: std::make_shared saves more")
@@ -308,6 +320,7 @@ class Proposals(FixTest):
                                          "program.cpp: Keep memory between the iterations of a loop",
                                          "program.cpp: Keep memory between the iterations of a loop",
                                          "program.cpp: Keep memory between the calls of a function",
+                                         "program.cpp: Move an object at its last use",
                                          "other.cpp: Make objects on the heap of the thread",
                                          "shared.hpp: Reserve before the loop"])
         self.assertRegex(git("log", "-1", "--format=%b", cwd=clone), r"Predicted: (may )?saves? .* of program\.")
