@@ -57,7 +57,7 @@ class Threads(FolderTest):
         self.assertIn(OWN_ROWS, {pair["allocating_thread"] for pair in pairs})
         # A site with nothing to gain has one line, and that depends on the CPU time of the run.
         if pairs[0]["allocating_thread"] == OWN_ROWS and "mostly:" in text:
-            self.assertRegex(text, r"mostly: thread \d+ freed what\s+ended threads\s+allocated")
+            self.assertRegex(text, r"mostly: thread \d+ freed what\s+ended\s+threads\s+allocated")
 
     def test_samples_have_the_same_rows(self):
         report = self.report()
