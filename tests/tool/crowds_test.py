@@ -55,9 +55,8 @@ class Threads(FolderTest):
         self.assertNotIn("thread 0 allocated", text)
         pairs = left_site["thread_pairs"]
         self.assertIn(OWN_ROWS, {pair["allocating_thread"] for pair in pairs})
-        # A site with nothing to gain has one line, and that depends on the CPU time of the run.
-        if pairs[0]["allocating_thread"] == OWN_ROWS and "mostly:" in text:
-            self.assertRegex(text, r"mostly: thread \d+ freed what\s+ended\s+threads\s+allocated")
+        # Hardly any of 50,000 threads frees what one other has allocated.
+        self.assertNotIn("mostly:", text)
 
     def test_samples_have_the_same_rows(self):
         report = self.report()

@@ -183,6 +183,8 @@ class Report(ReportTest):
     def test_a_category_selects_its_sites(self):
         sites = self.json("--category", "cross-thread")["sites"]
         self.assertEqual({site["category"] for site in sites}, {"cross-thread"})
+        text = " ".join(self.report("--category", "cross-thread", "--cpu-seconds", "0.001").split())
+        self.assertRegex(text, r"mostly: thread \d+ freed what thread \d+ allocated")
         self.report("--category", "nonsense", code=2)
 
     def test_the_verdict_does_not_depend_on_the_choice_of_sites(self):
