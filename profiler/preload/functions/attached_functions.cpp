@@ -277,7 +277,10 @@ TARN_HIDDEN [[gnu::used]] void tarn_begin_attached_thread(attached_function*) no
   if (is_inside()) return;
   if (!is_first) {
     entry guard;
-    if (guard) guard.self().locks = {}, guard.self().semaphores = {};
+    if (guard) {
+      guard.self().locks = {};
+      guard.self().semaphores = {};
+    }
   } else if (raw_call(SYS_gettid) == raw_call(SYS_getpid)) {
     thread::note_stack(main_stack());
   }
