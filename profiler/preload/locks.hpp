@@ -99,7 +99,7 @@ struct lock_look {
   thread* const self = sampled_locker;
   if (self == nullptr || is_inside() || waiter_count(semaphore).load(std::memory_order_relaxed) != 0) return false;
   held_lock* const hold = self->semaphores.find(semaphore);
-  if (hold == nullptr) return lock_samples::has_recorded_all() == false;
+  if (hold == nullptr) return !lock_samples::has_recorded_all();
   if (hold->cell != nullptr) return false;
   held_semaphores::remove(*hold);
   return true;
