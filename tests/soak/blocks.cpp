@@ -166,6 +166,7 @@ std::size_t draw_size(random& dice) noexcept {
   if (kind < 8) return min_bytes + dice.next_below(3u << 20);
   if (kind < 80) return min_bytes + dice.next_below(300u << 10);
   if (kind < 300) return min_bytes + dice.next_below(20u << 10);
+  if (kind < 600) return min_bytes + dice.next_below(48u << 10);  // slabs of several units, which soon come and go
   return min_bytes + dice.next_below(700);
 }
 

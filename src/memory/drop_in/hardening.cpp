@@ -370,13 +370,15 @@ namespace {
 }  // namespace
 
 void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcept {
-  const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
+  std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
   const size_class index = heaps::class_in(key);
   if (key == 0 || index >= detail::class_count || !pages::may_start_at(block, index)) [[unlikely]] {
     return deallocate_rare(block, stated_bytes, site);
   }
+  const bool has_heap = detail::local_heap != &heaps::no_heap;
   heap* const self = ready_heap();
   if (self == nullptr) return;
+  if (!has_heap) key = detail::key_of<__ATOMIC_ACQUIRE>(block);  // free_small in memory/thread/paths.cpp says why
   if (index >= pages::first_wide) fault_if_misaligned("free", block, index);
   fault_if_free("free", block);
   const std::size_t requested = check_free(block, stated_bytes, index);

@@ -70,9 +70,9 @@ void check_fill(const base::block_record& record) noexcept {
 /// Frees a block that has waited.
 void give(detail::heap_front* front, const void* waited) noexcept {
   auto* const block = const_cast<void*>(waited);
+  heaps::heap* const self = threads::ready(front);  // before the key is read: free_small in paths.cpp says why
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);
   heaps::heap& owner = *heaps::owner_in(key);
-  heaps::heap* const self = threads::ready(front);
   if (heaps::class_in(key) == pages::large_mark) {
     owner.deallocate_large(pages::page_map::slab_of(block), self == &owner);
   } else if (self == &owner) {

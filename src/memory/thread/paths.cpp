@@ -74,13 +74,16 @@ void* allocate_any(heap_front* front, std::size_t bytes, std::size_t alignment) 
 
 namespace {
 
-// Frees a block of a size class. The heap need not be ready.
+// Frees a block of a size class. The heap need not be ready. `key` is not the owner's any more if this thread gets its
+// heap here, and another thread has adopted the slab since the caller read it: the heap may be the one that lost the
+// slab.
 [[gnu::noinline]] void free_small(heap_front* front, void* block, std::uintptr_t key, size_class expected_class,
                                   const void* site) noexcept {
   heap* const self = threads::ready(front);
   if (self == nullptr) {
     return;  // the block is leaked: there is no heap of the process, which only a failed start can cause
   }
+  if (self != front) key = key_of<__ATOMIC_ACQUIRE>(block);
   if (threads::is_guarded(key)) [[unlikely]] {
     threads::deallocate_guarded(front, block, expected_class, site);
     return;

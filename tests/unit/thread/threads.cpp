@@ -4,8 +4,13 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <atomic>
+#include <fstream>
 #include <functional>
+#include <list>
 #include <set>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "memory/api/blocks.hpp"
@@ -270,6 +275,48 @@ TEST_F(threads_test, a_failed_allocation_leaves_the_thread_usable) {
       api::trim();
       EXPECT_TRUE(current()->is_valid());
     });
+  }
+}
+
+// Returns when the thread waits in the kernel.
+void wait_until_asleep(std::uint32_t thread) {
+  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
+  for (std::string line; line.find(") S ") == std::string::npos; std::this_thread::yield()) {
+    std::getline(std::ifstream(path), line);
+  }
+}
+
+// The thread reads who owns its block before it has a heap. Then it gets a heap without a thread: the one that owned
+// the block until the main thread adopted the slab.
+TEST_F(threads_test, a_thread_that_begins_with_a_free_asks_again_who_owns_the_block) {
+  std::list<worker> others;  // have all other heaps
+  while (registry::any_idle()) others.emplace_back().run([] { give(take(1)); });
+  for (const std::size_t bytes : {std::size_t{600}, std::size_t{20'000}}) {
+    void* block = nullptr;
+    std::thread([&] { block = take(bytes); }).join();
+    heap* const loser = owner(block);
+    std::atomic<std::uint32_t> number{0};
+    registry::lock().lock_for_fork();  // this thread may take it again
+    std::thread freeing_thread([&] {
+      number = platform::thread_number();
+      give(block);
+      EXPECT_EQ(current(), loser);
+    });
+    while (number == 0) std::this_thread::yield();
+    wait_until_asleep(number);
+    std::vector<void*> taken_blocks;
+    while (owner(block) != current()) taken_blocks.push_back(take(bytes));
+    while (!taken_blocks.empty()) {
+      give(taken_blocks.back());
+      taken_blocks.pop_back();
+    }
+    registry::lock().unlock_after_fork();
+    freeing_thread.join();
+    void* const next_block = take(bytes);
+    EXPECT_EQ(owner(next_block), current());
+    give(next_block);
+    EXPECT_TRUE(current()->is_valid());
+    EXPECT_TRUE(loser->is_valid());
   }
 }
 
