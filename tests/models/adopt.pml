@@ -4,12 +4,13 @@
  *
  * Stands for heap::adopt_slab, heap::give_directly, heap::tend and heap::retire (src/memory/heap/without_owner.cpp),
  * heap::receive and heap::take_inbox (src/memory/heap/remote.cpp), page_map::set (src/memory/pages/page_map.cpp, one unit after the
- * other), and for the look-up of the key in deallocate_slow (src/memory/thread/paths.cpp).
+ * other), and for the look-up of the key in deallocate_slow and free_small (src/memory/thread/paths.cpp).
  * Each of the two blocks lies in a unit of its own, so that both keys may be seen at once.
  *
  * Mutants: FORWARD_BLIND sends a slab on without a look at the state of its owner; KEY_TRUSTED takes the bits of
  * whatever slab arrives; DIRECT_TRUSTED gives a block directly without reading the key again; ADOPT_UNASKED takes a
- * slab from a heap without claiming it; ADOPTER_BLIND gives the robbed heap back without a look into its inbox. */
+ * slab from a heap without claiming it; ADOPTER_BLIND gives the robbed heap back without a look into its inbox.
+ * With LATE_THREAD: KEY_OF_BEFORE frees a block by the key that the thread read before it had a heap. */
 
 #define HEAPS 2
 #define BLOCKS 2
@@ -173,45 +174,8 @@ inline adopt_slab(mine, from) {
   fi
 }
 
-/* A thread: starts with heap `mine`, or (HEAPS) takes an idle one if it can; looks for a slab; ends. */
-proctype thread(byte mine; bool looks) {
-  byte batch, owner, batch2, owner2; bool got, taken, taken2;
-  if
-  :: mine == HEAPS ->
-     atomic {
-       !locked -> locked = true;
-       if
-       :: listed[1] -> mine = 1
-       :: !listed[1] && listed[0] -> mine = 0
-       :: else -> skip
-       fi
-     };
-     if
-     :: mine < HEAPS ->
-        claim(mine, OWNED);
-        if
-        :: got -> listed[mine] = false
-        :: else -> mine = HEAPS
-        fi
-     :: else -> skip
-     fi;
-     locked = false
-  :: else -> skip
-  fi;
-  if
-  :: mine < HEAPS && looks -> adopt_slab(mine, 1 - mine)
-  :: else -> skip
-  fi;
-  if
-  :: mine < HEAPS -> retire(mine)
-  :: else -> skip
-  fi
-}
-
-proctype sender(byte freed) {
-  byte to, before, some, batch, owner, batch2, owner2; bool got, done, taken, taken2;
-  to = key[freed];
-  some = 1 << freed;
+/* A free by a thread that does not own heap `to`, which is whom it takes for the owner. */
+inline send(some) {
   if
   :: state[to] == IDLE ->
      claim(to, TENDING);
@@ -247,6 +211,63 @@ proctype sender(byte freed) {
   fi
 }
 
+/* A thread: starts with heap `mine`, or (HEAPS) takes an idle one if it can, and then frees block 1, whose key it has
+ * read before; looks for a slab; ends. */
+proctype thread(byte mine; bool looks) {
+  byte to, before, some, batch, owner, batch2, owner2; bool got, done, taken, taken2, frees;
+  if
+  :: mine == HEAPS ->
+     frees = true;
+     to = key[1];
+     atomic {
+       !locked -> locked = true;
+       if
+       :: listed[1] -> mine = 1
+       :: !listed[1] && listed[0] -> mine = 0
+       :: else -> skip
+       fi
+     };
+     if
+     :: mine < HEAPS ->
+        claim(mine, OWNED);
+        if
+        :: got -> listed[mine] = false
+        :: else -> mine = HEAPS
+        fi
+     :: else -> skip
+     fi;
+     locked = false
+  :: else -> skip
+  fi;
+  if
+  :: frees ->
+     some = 1 << 1;
+#ifndef KEY_OF_BEFORE
+     to = key[1];
+#endif
+     if
+     :: to == mine -> give(mine, some)
+     :: else -> send(some)
+     fi
+  :: else -> skip
+  fi;
+  if
+  :: mine < HEAPS && looks -> adopt_slab(mine, 1 - mine)
+  :: else -> skip
+  fi;
+  if
+  :: mine < HEAPS -> retire(mine)
+  :: else -> skip
+  fi
+}
+
+proctype sender(byte freed) {
+  byte to, before, some, batch, owner, batch2, owner2; bool got, done, taken, taken2;
+  to = key[freed];
+  some = 1 << freed;
+  send(some)
+}
+
 init {
   atomic {
     acting[0] = 1;
@@ -255,8 +276,7 @@ init {
     run thread(1, true);
     run sender(0);
 #ifdef LATE_THREAD
-    run thread(HEAPS, true);
-    in_slab = 1 << 1
+    run thread(HEAPS, true)
 #else
     run sender(1)
 #endif
