@@ -26,6 +26,14 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
+struct mixture {
+  enum sizes : std::uint32_t { mixed, small, wide, large, huge };
+  sizes often;
+  std::uint32_t of_engine;  ///< how many of 16 blocks are of the engine that is linked in
+};
+constinit std::atomic<mixture> current_mixture{mixture{mixture::mixed, 1}};
+mixture now_drawn() noexcept { return current_mixture.load(std::memory_order_relaxed); }
+
 // Visits the first bytes and a byte of each page, so that the rest of a block that shrinks can be checked.
 template <class Visit>
 void for_contents(header* block, std::size_t bytes, Visit visit) noexcept {
@@ -159,21 +167,32 @@ void require(bool is_so, const char* text) noexcept {
   }
 }
 
+void choose_mixture(std::uint64_t number) noexcept {
+  current_mixture = {static_cast<mixture::sizes>(number % 5), number / 5 % 2 == 0 ? 1u : 8u};
+}
+
+// Blocks of the larger kinds are few, so that all of them together take some 100 MB.
 std::size_t draw_size(random& dice) noexcept {
   constexpr std::size_t min_bytes = sizeof(header) + 1;
+  const mixture::sizes often = now_drawn().often;
   const std::size_t kind = dice.next_below(is_scarce ? 1024 : 4096);
+  if (often == mixture::huge && kind % 128 == 1) return min_bytes + dice.next_below(20u << 20);
+  if (often == mixture::large && kind % 16 == 1) return min_bytes + (64u << 10) + dice.next_below(2u << 20);
+  if (often == mixture::wide && kind % 8 > 2) return min_bytes + (8u << 10) + dice.next_below(40u << 10);
+  if (often == mixture::small || kind >= 300) return min_bytes + dice.next_below(700);
   if (kind == 0) return min_bytes + dice.next_below(45u << 20);
   if (kind < 8) return min_bytes + dice.next_below(3u << 20);
   if (kind < 80) return min_bytes + dice.next_below(300u << 10);
-  if (kind < 300) return min_bytes + dice.next_below(20u << 10);
-  if (kind < 600) return min_bytes + dice.next_below(48u << 10);  // slabs of several units, which soon come and go
-  return min_bytes + dice.next_below(700);
+  return min_bytes + dice.next_below(20u << 10);
 }
 
 header* make_block(random& dice) noexcept {
   const std::size_t bytes = draw_size(dice);
+  if (dice.next_below(16) < now_drawn().of_engine) {
+    return finish_block(tarn_malloc(bytes), bytes, dice, source::engine);
+  }
   void* start = nullptr;
-  switch (dice.next_below(16)) {
+  switch (dice.next_below(15)) {
     case 0:
       start = std::calloc(1, bytes);
       if (start != nullptr) require_zero(start, bytes);
@@ -182,7 +201,6 @@ header* make_block(random& dice) noexcept {
     case 2: start = make_grown(dice, bytes); break;
     case 3: start = ::operator new(bytes, std::nothrow); break;
     case 4: start = reallocarray(nullptr, bytes, 1); break;
-    case 5: return finish_block(tarn_malloc(bytes), bytes, dice, source::engine);
     default: start = std::malloc(bytes);
   }
   return finish_block(start, bytes, dice, source::family);

@@ -33,6 +33,10 @@ extern lane* lanes[lane_count];
 /// Set while there is one thread: the system may refuse memory and threads.
 extern bool is_scarce;
 
+/// Makes all threads draw sizes and sources of blocks from mixture `number` of ten, which repeat; the start has number
+/// 0. Each part of the heaps has its sizes, and is at work only where these are drawn often. Any thread.
+void choose_mixture(std::uint64_t number) noexcept;
+
 /// Set in the child of a fork, which must leave the heap objects of other threads alone.
 extern bool is_child;
 
@@ -56,7 +60,7 @@ class random {
 header* make_block(random& dice) noexcept;
 /// Returns a new block of a heap object, whose owner is the caller; null where memory is scarce.
 header* make_lane_block(random& dice, std::uint32_t lane) noexcept;
-/// Returns a size for a block; most of them are small.
+/// Returns a size for a block, from the present mixture.
 std::size_t draw_size(random& dice) noexcept;
 void check_block(header* block) noexcept;
 /// Checks the block, perhaps resizes it and checks it again, and frees it. Any thread. Null is allowed.

@@ -145,6 +145,7 @@ std::vector<std::string> episode_options(std::uint64_t seed) {
 int run_episode(std::uint64_t seed) {
   random dice(seed);
   alarm(600);  // a hang ends here
+  choose_mixture(seed);
   is_scarce = true;
   if (dice.next_below(12) == 0) {
     work_with_forking_handler(dice);

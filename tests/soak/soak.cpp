@@ -70,6 +70,7 @@ int run_steady(std::time_t seconds, std::uint64_t seed) {
   start_actors({.seed = seed});
   while (now_seconds() < end || !has_seen_all_events()) {
     for (std::time_t next = now_seconds() + pause_seconds; now_seconds() < next;) usleep(100'000);
+    choose_mixture(static_cast<std::uint64_t>(rests));
     inspect_at_rest(expect_flat_memory);
   }
   end_actors();
