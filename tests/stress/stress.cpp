@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <thread>
@@ -45,6 +46,14 @@ using std::chrono::steady_clock;
 constexpr std::size_t workers = 4;
 constexpr std::size_t shared_slots = 512;
 constexpr std::size_t sleepers_blocks = 3000;
+
+/// How many of 64 blocks are large, and how many may have several units in a slab. The mixtures take turns, because
+/// each part of the heaps is at work only where its sizes are frequent.
+struct mixture {
+  std::uint32_t large, wide;
+};
+constexpr mixture mixtures[] = {{1, 3}, {1, 40}, {4, 3}};
+std::atomic<std::size_t> mixture_number{0};
 
 /// Stands at the start of each block. The rest is filled from `seed`.
 struct header {
@@ -177,13 +186,10 @@ class actor {
 
   std::size_t size() {
     const std::uint32_t drawn = random();
-    switch (drawn % 64) {
-      case 0: return 32 + drawn / 64 % (700 << 10);
-      case 1:
-      case 2:
-      case 3: return 32 + drawn / 64 % (40 << 10);
-      default: return 32 + drawn / 64 % 600;
-    }
+    const mixture& now = mixtures[mixture_number.load(std::memory_order_relaxed)];
+    const std::uint32_t kind = drawn % 64;
+    if (kind < now.large) return 32 + drawn / 64 % (700 << 10);
+    return 32 + drawn / 64 % (kind < now.large + now.wide ? 40 << 10 : 600);
   }
   std::uint32_t random() { return static_cast<std::uint32_t>(random_()); }
 
@@ -279,8 +285,9 @@ TEST(stress, nothing_breaks_when_all_happens_at_once) {
   threads.emplace_back(visitors);
   threads.emplace_back(sleeper);
   threads.emplace_back(forker);
-  while (steady_clock::now() < end || !has_seen_all_events(before.adopted)) {
+  for (std::size_t turn = 0; steady_clock::now() < end || !has_seen_all_events(before.adopted); ++turn) {
     std::this_thread::sleep_for(milliseconds(20));
+    mixture_number = turn / 16 % std::size(mixtures);
   }
   is_over = true;
   for (std::thread& thread : threads) thread.join();
