@@ -149,11 +149,14 @@ class Redis(Server):
     def command(self):
         return ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
 
+    def ask(self, requests):
+        subprocess.run(["redis-benchmark", "-p", str(self.port), "-q", "-c", "20", "-P", "4", "-r", "10000", "-n",
+                        str(requests // 6), "-t", "set,get,lpush,lpop,hset,zadd"],
+                       stdout=subprocess.DEVNULL, timeout=300, check=True)
+
     def load(self, server):
         server.await_listener(self.port, 60)
-        subprocess.run(["redis-benchmark", "-p", str(self.port), "-q", "-c", "20", "-P", "4", "-r", "10000", "-n",
-                        str(self.REQUESTS // 6), "-t", "set,get,lpush,lpop,hset,zadd"],
-                       stdout=subprocess.DEVNULL, timeout=300, check=True)
+        self.ask(self.REQUESTS)
         subprocess.run(["redis-cli", "-p", str(self.port), "shutdown", "nosave"], stdout=subprocess.DEVNULL, timeout=60,
                        check=True)
 
@@ -161,15 +164,14 @@ class Redis(Server):
 class Memcached(Server):
     """Four connections, one for each of its threads, send a set and 49 gets at once; each request is a line."""
 
-    ROUNDS, GETS = 2_000, 49
+    REQUESTS, GETS = 400_000, 49
 
     def command(self):
         return ["memcached", "-u", "root", "-l", "127.0.0.1", "-p", str(self.port), "-U", "0"]
 
-    def load(self, server):
-        server.await_listener(self.port, 60)
+    def ask(self, requests):
         connections = [self.connect() for _ in range(4)]
-        for number in range(self.ROUNDS):
+        for number in range(requests // 4 // (1 + self.GETS)):
             key, value = b"key-%05d" % (number * 7919 % 10007), b"x" * 100
             request = b"set %s 0 0 100\r\n%s\r\n" % (key, value) + b"get %s\r\n" % key * self.GETS
             answer = len(b"STORED\r\n") + self.GETS * len(b"VALUE %s 0 100\r\n%s\r\nEND\r\n" % (key, value))
@@ -177,6 +179,12 @@ class Memcached(Server):
                 connection.sendall(request)
             for connection in connections:
                 self.receive(connection, answer)
+        for connection in connections:
+            connection.close()
+
+    def load(self, server):
+        server.await_listener(self.port, 60)
+        self.ask(self.REQUESTS)
         server.ask(signal.SIGTERM, self.command()[0])
 
 
@@ -197,10 +205,13 @@ class Haproxy(Server):
     def command(self):
         return ["haproxy", "-db", "-f", str(self.configuration)]
 
+    def ask(self, requests):
+        subprocess.run(["h2load", "--h1", "-n", str(requests), "-c", "20",
+                        f"http://127.0.0.1:{self.port}/Some/Path"], stdout=subprocess.DEVNULL, timeout=300, check=True)
+
     def load(self, server):
         server.await_listener(self.port, 60)
-        subprocess.run(["h2load", "--h1", "-n", str(self.REQUESTS), "-c", "20",
-                        f"http://127.0.0.1:{self.port}/Some/Path"], stdout=subprocess.DEVNULL, timeout=300, check=True)
+        self.ask(self.REQUESTS)
         server.ask(signal.SIGUSR1, self.command()[0])
 
 
