@@ -367,6 +367,28 @@ namespace {
   hardened_block(block, index).wipe(requested);
 }
 
+// Wipes a block of another heap.
+[[gnu::always_inline]] inline void wipe_remote(void* block, std::size_t requested, size_class index) noexcept {
+  if (!heaps::mark_remotely(block)) [[unlikely]] {
+    fault_freed_twice("free", block);
+  }
+  hardened_block(block, index).wipe(requested);
+}
+
+// Frees a block in a thread that uses the heap of the process, because its own heap has ended. Without the lock,
+// another such thread could adopt the block's slab for that heap between the look at the owner and the mark.
+[[gnu::noinline]] void give_in_process_heap(heap& self, void* block, std::size_t requested, size_class index) noexcept {
+  const heaps::owner_scope hold(self);
+  const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);
+  if ((key ^ self.address()) == index) {
+    wipe_own(block, requested, index);
+    self.deallocate(block, index);
+  } else {
+    wipe_remote(block, requested, index);
+    self.deallocate_remote(block, key);
+  }
+}
+
 }  // namespace
 
 void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcept {
@@ -382,16 +404,16 @@ void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcep
   if (index >= pages::first_wide) fault_if_misaligned("free", block, index);
   fault_if_free("free", block);
   const std::size_t requested = check_free(block, stated_bytes, index);
+  if (self->policy.is_shared()) [[unlikely]] {
+    return give_in_process_heap(*self, block, requested, index);
+  }
   if ((key ^ self->address()) == index) {
     wipe_own(block, requested, index);
     if (self->block_quarantine != nullptr) {
       return is_usual(self) ? retire(*self, block, index, site) : retire_unusual(*self, block, index, site);
     }
   } else {
-    if (!heaps::mark_remotely(block)) [[unlikely]] {
-      fault_freed_twice("free", block);
-    }
-    hardened_block(block, index).wipe(requested);
+    wipe_remote(block, requested, index);
     if (self->block_quarantine != nullptr) self->block_quarantine->note(block, site);
   }
   detail::deallocate_slow(self, block);

@@ -74,6 +74,19 @@ struct alignas(64) remote_frees : inbox_node {
     }
   }
 
+  /// Forgets all frees, also one that a thread was in the middle of when a fork left it behind. No other thread uses
+  /// the slab. Cost: it reads all words.
+  void forget_remote(std::size_t word_count) noexcept {
+    // relaxed: the thread is alone, or the owner of blocks that have all ended.
+    waiting_.exchange(0, std::memory_order_relaxed);
+    for (std::size_t number = 0; number < word_count; ++number) {
+      // Without the look, the words' pages, most of which are untouched, would come into use.
+      if (remote_words[number].load(std::memory_order_relaxed) != 0) {
+        remote_words[number].exchange(0, std::memory_order_relaxed);
+      }
+    }
+  }
+
   /// Returns whether all `blocks` blocks wait, and nobody else uses the slab. The caller took it out of an inbox.
   bool all_wait(std::size_t word_count, std::size_t blocks) const noexcept {
     // Two threads may still use the slab. Each of them leaves the bit of a word in `waiting_` unset meanwhile:

@@ -227,6 +227,14 @@ void segment::reset() noexcept {
   longest_run = free_units;
 }
 
+void segment::forget_remote_frees() noexcept {
+  for (std::size_t unit = 0; unit < units; ++unit) {
+    slab& run = *description(unit);
+    const bool is_slab = run.start == address(unit) && run.units != 0 && run.index < detail::class_count;
+    if (is_slab) run.forget_remote(words_of(run.index));
+  }
+}
+
 bool segment::is_valid() const noexcept {
   if (free.size() != free_units || free_units > units) return false;
   if (recently_freed.size() + stale.size() != dirty_units || free.longest_run() != longest_run) return false;

@@ -73,6 +73,9 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   bool put_back_all() noexcept;
   /// Frees all units at once, as if every run had been given back.
   void reset() noexcept;
+  /// Forgets the remote frees of all slabs. It runs in a forked child before the segment is reset or destroyed: threads
+  /// of the parent may have been in the middle of some.
+  void forget_remote_frees() noexcept;
 
   bool is_valid() const noexcept;
 

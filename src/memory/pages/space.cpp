@@ -36,6 +36,9 @@ constexpr std::size_t much_retained = 4_MiB;
 using retaining_function = void (*)() noexcept;
 constinit retaining_function when_retaining = nullptr;
 
+/// Threads of the parent of this process are missing here. Written in the forked child, by its only thread.
+constinit bool has_lost_threads = false;
+
 constinit std::size_t process_limit = 0;
 constinit std::atomic<std::size_t> process_used{0};  // only kept if there is a limit
 
@@ -339,6 +342,8 @@ void space::deallocate(slab* run) noexcept {
   forget_single(*run);
 }
 
+void space::note_lost_threads() noexcept { has_lost_threads = true; }
+
 void space::release_all(std::size_t kept_bytes) noexcept {
   const hold guard(mutex_);
   wait_for_purge();  // its units may belong to another mapping once they are unmapped
@@ -352,6 +357,7 @@ void space::release_all(std::size_t kept_bytes) noexcept {
     runs_.for_each([&](segment& visited) {
       if (visited.is_reserved != must_be_reserved) return;
       runs_.remove(visited);
+      if (has_lost_threads) visited.forget_remote_frees();
       if (must_be_reserved ? kept_bytes != 0 : visited.bytes() <= kept_bytes) {
         kept_bytes -= visited.bytes() < kept_bytes ? visited.bytes() : kept_bytes;
         survivors.push_back(&visited);

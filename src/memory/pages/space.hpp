@@ -108,6 +108,9 @@ class space {
   /// Runs in a forked child whose parent had only the forking thread and a helper that purges. Each space ends the
   /// helper's purge when it is next locked, because at the fork the thread may have been changing the space.
   static void end_lost_purges() noexcept;
+  /// Runs in a forked child whose parent had other threads. They may have been freeing blocks of this thread's heap
+  /// objects, so release_all() looks for what they have left behind.
+  static void note_lost_threads() noexcept;
   const run_index& index() const noexcept { return runs_; }
   bool is_valid() noexcept;
 

@@ -140,6 +140,7 @@ void finish_fork_in_child() noexcept {
   }
   forking_thread = number;  // an outer fork still needs it
   if (!section.leave_in_child()) return;
+  pages::space::note_lost_threads();
   reset_locks_without_state();
   heaps::central().reset_after_fork();
   heaps::spaces::reset_all();

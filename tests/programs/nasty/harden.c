@@ -3,6 +3,8 @@
 //@ env TARN_HARDEN=1
 //@ env TARN_GUARD=0
 #include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "../cases.h"
@@ -178,4 +180,83 @@ CASE(harden_threads) {
   for (int i = 0; i < threads; ++i) {
     for (int k = 0; k < blocks; ++k) free(slots[i][k]);
   }
+}
+
+enum { late_bytes = 16000, left_blocks = 40, late_blocks = 400 };
+
+// The threads below reach these steps one after the other.
+enum { prepared = 1, freeing, adopted, has_freed };
+static int reached;
+static char* late_block;
+static pthread_key_t late_key;
+
+static void wait_for_step(int step) {
+  while (__atomic_load_n(&reached, __ATOMIC_ACQUIRE) < step) usleep(1000);
+}
+static void reach(int step) { __atomic_store_n(&reached, step, __ATOMIC_RELEASE); }
+
+// The free of late_block has found its owner, and reads the block.
+static void stop_the_free(int number) {
+  CHECK(number == SIGSEGV);
+  reach(freeing);
+  wait_for_step(adopted);
+  CHECK(mprotect(late_block, 4096, PROT_READ | PROT_WRITE) == 0);
+}
+
+// Leaves blocks in slabs of which the others are free, so that another heap adopts them.
+static void* leave_blocks(void* unused) {
+  char* left[left_blocks];
+  for (int i = 0; i < left_blocks; ++i) {
+    left[i] = malloc(late_bytes);
+    fill(left[i], late_bytes, 7);
+  }
+  for (int i = 0; i < left_blocks; ++i) {
+    if (late_block == NULL && is_aligned(left[i], 4096)) {
+      late_block = left[i];
+    } else if (i % 6 != 0) {
+      free(left[i]);
+    }
+  }
+  return unused;
+}
+
+// Runs in the second round of destructors, when the thread's own heap has ended.
+static void work_late(void* value) {
+  const uintptr_t number = (uintptr_t)value;
+  if (number > 2) {
+    CHECK(pthread_setspecific(late_key, (void*)(number - 2)) == 0);
+    return;
+  }
+  if (number == 1) {
+    free(late_block);
+    reach(has_freed);
+    return;
+  }
+  wait_for_step(freeing);
+  for (int i = 0; i < late_blocks; ++i) CHECK(malloc(late_bytes) != NULL);
+  reach(adopted);
+  wait_for_step(has_freed);
+  for (int i = 0; i < late_blocks; ++i) CHECK(malloc(late_bytes) != NULL);
+}
+
+static void* end_late(void* number) {
+  free(malloc(24));
+  CHECK(pthread_setspecific(late_key, (void*)((uintptr_t)number + 2)) == 0);
+  wait_for_step(prepared);
+  return NULL;
+}
+
+// A thread whose heap has ended frees a block of another ended thread. Meanwhile the heap of the process adopts the
+// block's slab for a third.
+//@ env TARN_SAMPLE_GUARDS=0
+CASE(harden_late_free_meets_an_adoption) {
+  pthread_t ending[2], leaving;
+  CHECK(pthread_key_create(&late_key, work_late) == 0);
+  for (uintptr_t i = 0; i < 2; ++i) CHECK(pthread_create(&ending[i], NULL, end_late, (void*)(i + 1)) == 0);
+  CHECK(pthread_create(&leaving, NULL, leave_blocks, NULL) == 0 && pthread_join(leaving, NULL) == 0);
+  CHECK(late_block != NULL);
+  CHECK(signal(SIGSEGV, stop_the_free) != SIG_ERR);
+  CHECK(mprotect(late_block, 4096, PROT_NONE) == 0);
+  reach(prepared);
+  for (int i = 0; i < 2; ++i) CHECK(pthread_join(ending[i], NULL) == 0);
 }

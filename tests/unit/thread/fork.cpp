@@ -114,6 +114,27 @@ TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
   });
 }
 
+// The second thread is left behind when it has set the bit of a block, and before it has announced that.
+TEST(fork, a_release_in_the_child_ends_frees_that_were_under_way) {
+  give(take(1));
+  worker second_thread;
+  tarn::heap object;
+  for (const std::size_t bytes : {std::size_t{1000}, std::size_t{9000}}) {
+    void* const block = object.allocate(bytes);
+    pages::slab* const home = pages::page_map::slab_of(block);
+    second_thread.run([&] { home->free_remotely(0, std::uint64_t{1} << home->number_of(block)); });
+    EXPECT_EQ(in_child([&] {
+                object.release();
+                void* const next_block = object.allocate(bytes);
+                std::thread([&] { give(next_block); }).join();
+                return next_block == block && object.is_valid() ? 0 : 1;
+              }),
+              ending{});
+    home->take_remote([](std::size_t, std::uint64_t) {});
+    object.release();
+  }
+}
+
 TEST(fork, an_idle_heap_can_be_adopted_in_the_child) {
   void* block = nullptr;
   std::thread([&] { block = take(64); }).join();
