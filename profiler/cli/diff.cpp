@@ -86,7 +86,9 @@ void add_diff(CLI::App& application) {
       ->excludes(as_json);
   command->add_flag("--redact", request->hides_names,
                     "leave paths, arguments, your names and the text of remedies out of the HTML report");
-  command->add_option("--top", request->top, "number of changes to show; default 10")->type_name("N");
+  command->add_option("--top", request->top, "number of changes to show; default 10")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000));
   command
       ->add_option("--cpu-seconds", request->cpu_seconds,
                    "CPU seconds of both programs without a recorder, if you measured them")

@@ -131,7 +131,9 @@ void add_report(CLI::App& application) {
       ->excludes(as_json);
   command->add_flag("--redact", request->hides_names,
                     "leave paths, arguments, your names and source lines out of the HTML report");
-  command->add_option("--top", request->top, "number of sites to show; default 10")->type_name("N");
+  command->add_option("--top", request->top, "number of sites to show; default 10")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000));
   std::vector<std::string> categories;
   for (std::size_t index = 0; index < analyse::category_count; ++index)
     categories.emplace_back(analyse::name(static_cast<analyse::heap_category>(index)));

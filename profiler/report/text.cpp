@@ -90,7 +90,7 @@ std::string thread_text(const analyse::analysis& analysis, const analyse::site& 
   if (site.live != 0)
     text += fmt::format("; {} in use at the end", group_digits(rounded_within(site.live, site.error, heap.live)));
   // The pairs are sorted by their blocks.
-  if (!site.handovers.empty() && site.handovers.front().blocks * 2 >= site.remote_frees) {
+  if (!site.handovers.empty() && site.handovers.front().blocks * 2 > site.remote_frees) {
     const analyse::handover& most_frequent = site.handovers.front();
     const std::uint32_t allocating = recording.threads[most_frequent.allocating_thread].id;
     const bool has_ended = most_frequent.allocating_thread == format::ended_threads && allocating == 0;

@@ -314,8 +314,12 @@ lock_findings find_locks(const format::recording& recording) {
   for (const auto& [key, value] : recording.waits) {
     collected& group = group_of(key.lock);
     lock_site& lock_place = site_of(group, key.site);
-    if (const auto holder = group.sites.find(own_frames.inner_frames(key.holder_site)); holder != group.sites.end())
-      holder->second.waits_for_it[key.thread] += value[format::waits];
+    if (const auto holder = group.sites.find(own_frames.inner_frames(key.holder_site)); holder != group.sites.end()) {
+      // Each wait that got the lock was for another hold. Those that gave up may all have been for one.
+      const auto waiter = recording.acquisitions.find({key.site, key.thread, key.lock});
+      const std::uint64_t refused = waiter == recording.acquisitions.end() ? 0 : waiter->second[format::refused];
+      holder->second.waits_for_it[key.thread] += value[format::waits] - std::min(value[format::waits], refused);
+    }
     const std::uint64_t waited = format::nanoseconds(recording.clock, value[format::waited_ticks]);
     add_wait(lock_place, {key.holder_site, key.holder, value[format::waits], waited});
   }
@@ -351,7 +355,8 @@ lock_findings find_locks(const format::recording& recording) {
         group.still_waiting.begin(), group.still_waiting.end(), [](const auto& wait) { return wait.is_deadlock; }));
     std::vector<collected_site*> order;
     for (auto& [frames, collected_at_site] : collected.sites) {
-      // Waits are counted, and acquisitions are estimated: there are at least as many as one thread has waited for.
+      // Waits are counted, and acquisitions are estimated: there are at least as many holds as one thread has waited
+      // for.
       std::uint64_t& acquisitions = collected_at_site.facts.sums[format::acquisitions];
       std::uint64_t min_count = collected_at_site.facts.sums[format::contended];
       for (const auto& [thread, waits] : collected_at_site.waits_for_it) {

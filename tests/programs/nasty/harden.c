@@ -249,6 +249,7 @@ static void* end_late(void* number) {
 // A thread whose heap has ended frees a block of another ended thread. Meanwhile the heap of the process adopts the
 // block's slab for a third.
 //@ env TARN_SAMPLE_GUARDS=0
+//@ broken-by TARN_LIMIT=1M
 CASE(harden_late_free_meets_an_adoption) {
   pthread_t ending[2], leaving;
   CHECK(pthread_key_create(&late_key, work_late) == 0);

@@ -79,6 +79,17 @@ TEST(locks, errors_of_estimates_are_those_of_sums_of_independent_ones) {
   EXPECT_NEAR(group.sites.front().error, 1.96 * 4 / 40, 1e-9) << "of acquisitions and tries that gave up";
 }
 
+// Thread 1 waits for holds of thread 0, which sampling may have missed.
+TEST(locks, are_held_as_often_as_a_thread_has_got_them_after_a_wait) {
+  format::recording recording = recording_with(lock_type::mutex, {1}, {3, 3, 700, 0});
+  recording.waits[{2, 1, 1, 1, 0}][format::waits] = 10;
+  EXPECT_EQ(only(recording).sums[format::acquisitions], 13U);
+  recording.acquisitions[{2, 1, 1}][format::refused] = 7;
+  EXPECT_EQ(only(recording).sums[format::acquisitions], 6U) << "seven waits gave up, perhaps all for one hold";
+  recording.acquisitions[{2, 1, 1}][format::refused] = 20;
+  EXPECT_EQ(only(recording).sums[format::acquisitions], 4U);
+}
+
 TEST(locks, of_one_thread_are_only_presumed_by_samples) {
   format::recording recording = recording_with(lock_type::mutex, {200'000}, {0});
   recording.acquisitions.erase({2, 1, 1});
