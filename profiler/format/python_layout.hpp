@@ -20,6 +20,8 @@ struct python_layout {
   std::uint32_t frame_bytes;  // at least so many belong to a frame
   std::uint8_t end_value;     // by this value
   bool is_end_a_frame;        // whether the last one is a frame of Python too, or only a mark
+  std::uint32_t frame_owner;  // and the one that tells who frees its memory
+  std::uint32_t type_free;    // in a type: the function that frees an object
   std::uint32_t code_units;   // in a code object: the number of its instructions of two bytes
   std::uint32_t code_line;    // the line where it begins
   std::uint32_t code_file, code_function, code_lines, code_instructions;
@@ -27,11 +29,15 @@ struct python_layout {
   std::uint32_t bytes_length, bytes_text;
 };
 
+// The owner of a frame that lies in a thread's blocks of frames. Others lie in generators and other objects.
+constexpr std::uint8_t owned_by_thread = 0;
+
 // Invariant: a row holds for every release of its minor version, as CPython changes no layout within one. A version
 // that has no row is not read, nor are releases before the row's first one: 3.11.0 frees frames while they are on the
 // chain.
 inline constexpr python_layout python_layouts[] = {
-    {0x030b01, 56, 296, 8, 16, 32, 48, 56, 68, 72, 1, true, 16, 72, 112, 128, 136, 184, 16, 32, 2, 48, 72, 16, 32},
+    {0x030b01, 56, 296, 8,   16,  32,  48, 56, 68, 72, 1,  true, 69, 48,
+     16,       72, 112, 128, 136, 184, 16, 32, 2,  48, 72, 16,   32},
 };
 
 // Returns the layout of a version, which is PY_VERSION_HEX; null where it is not known.

@@ -96,19 +96,37 @@ std::uint32_t walk_with_python_to_site(thread& self, const caller& caller, stack
   return cached;
 }
 
-[[gnu::noinline]] stack_cache::cached_stack& python_stack_at(thread& self, const caller& caller) noexcept {
-  python_stack& python = self.workspace.python;
-  {
-    const work_timer timer(format::walk_ticks);
-    read_python_stack(caller, self.stack(), self.met_codes(), python);
+void read_python_frames(thread& self, const caller& caller) noexcept {
+  const work_timer timer(format::walk_ticks);
+  read_python_stack(caller, self.stack(), self.met_codes(), self.workspace.chain, self.workspace.python);
+}
+
+// Returns 0 where they must be read.
+[[gnu::always_inline]] inline std::uint64_t known_python_frames(thread& self, const caller& caller) noexcept {
+  const brief_work_timer timer(format::walk_ticks, self.python_reads);
+  met_python_codes* const met = self.met_codes();
+  return met == nullptr ? 0 : known_python_stack(caller, self.stack(), *met);
+}
+
+[[gnu::noinline]] stack_cache::cached_stack& new_python_stack(thread& self, const caller& caller,
+                                                              std::uint64_t known_hash) noexcept {
+  read_python_frames(self, caller);
+  const std::uint64_t hash = self.workspace.python.hash;
+  if (known_hash == 0) {
+    if (stack_cache::cached_stack* const cached = self.stacks()->find(caller, hash)) return *cached;
   }
-  if (stack_cache::cached_stack* const cached = self.stacks()->find(caller, python.hash)) return *cached;
-  stack_cache::cached_stack& new_stack = self.stacks()->slot_for(caller, python.hash);
+  stack_cache::cached_stack& new_stack = self.stacks()->slot_for(caller, hash);
   stack_cache::keep(new_stack, caller, walk_with_python_to_site(self, caller, new_stack.reads));
   return new_stack;
 }
 
-stack_cache::cached_stack& known_stack(thread& self, const caller& caller) noexcept {
+[[gnu::always_inline]] inline stack_cache::cached_stack& python_stack_at(thread& self, const caller& caller) noexcept {
+  const std::uint64_t known_hash = known_python_frames(self, caller);
+  stack_cache::cached_stack* const cached = known_hash == 0 ? nullptr : self.stacks()->find(caller, known_hash);
+  return cached != nullptr ? *cached : new_python_stack(self, caller, known_hash);
+}
+
+[[gnu::noinline]] stack_cache::cached_stack& known_stack(thread& self, const caller& caller) noexcept {
   if (runs_python()) [[unlikely]]
     return python_stack_at(self, caller);
   stack_cache::cached_stack* const cached = self.stacks()->find(caller);
@@ -119,7 +137,7 @@ stack_cache::cached_stack& known_stack(thread& self, const caller& caller) noexc
   self.note_walk();
   stack_reads& reads = self.workspace.reads;
   if (!runs_python()) return walk_to_site(self, caller, reads);
-  read_python_stack(caller, self.stack(), nullptr, self.workspace.python);
+  read_python_stack(caller, self.stack(), nullptr, self.workspace.chain, self.workspace.python);
   return walk_with_python_to_site(self, caller, reads);
 }
 
@@ -137,7 +155,7 @@ counting_site find_heap_site(thread& self, const caller& caller) noexcept {
     const std::uint32_t site = site_without_memory(self, caller);
     return {site, self.cell_of(site, self.number())};
   }
-  stack_cache::cached_stack& stack = known_stack(self, caller);
+  stack_cache::cached_stack& stack = runs_python() ? python_stack_at(self, caller) : known_stack(self, caller);
   if (stack.cell == nullptr) stack.cell = self.cell_of(stack.site, self.number());
   return {stack.site, stack.cell};
 }

@@ -74,9 +74,10 @@ class thread {
   void note_walk() noexcept;
 
   format::thread_record& counts() noexcept { return *record_; }
-  sampler samples;      // chooses the samples
-  trace_excerpt trace;  // records its events, one by one
-  held_locks locks;     // the locks that it holds
+  std::uint32_t python_reads = 0;  // of its Python frames
+  sampler samples;                 // chooses the samples
+  trace_excerpt trace;             // records its events, one by one
+  held_locks locks;                // the locks that it holds
   held_semaphores semaphores;
   lock_samples samples_of_locks;
   wait_samples samples_of_waits;

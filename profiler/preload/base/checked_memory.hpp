@@ -32,14 +32,17 @@ class checked_memory {
   static constexpr std::size_t largest = std::size_t{1} << 20;
 
   bool has_page(std::uintptr_t page) noexcept {
-    std::uintptr_t& last_page = pages_[page % page_count];
-    if (last_page == page) return true;
+    const std::uintptr_t index = page % page_count;
+    const std::uint64_t bit = std::uint64_t{1} << index;
+    if ((filled_ & bit) != 0 && pages_[index] == page) return true;
     if (!is_word_readable(page * page_bytes)) return false;
-    last_page = page;
+    pages_[index] = page;
+    filled_ |= bit;
     return true;
   }
 
-  std::uintptr_t pages_[page_count] = {};
+  std::uint64_t filled_ = 0;  // a bit for each of the pages_, which are not cleared: most uses need none
+  std::uintptr_t pages_[page_count];
 };
 
 }  // namespace tarn::preload

@@ -10,7 +10,19 @@
 #include "profiler/preload/records/region.hpp"
 
 namespace tarn::preload {
+
+constinit std::atomic<std::uint64_t> freed_python_codes = 0;
+
 namespace {
+
+using freeing_function = void (*)(void*);
+constinit freeing_function free_code = nullptr;
+
+// Takes the place of CPython's function, which is called next, without a frame of its own on the stack.
+void count_and_free(void* code) noexcept {
+  freed_python_codes.fetch_add(1, std::memory_order_relaxed);
+  return free_code(code);
+}
 
 // A table with open addressing, at most half full, of the hashes of recorded code objects. A slot is filled once: its
 // record is stored first, then its hash is published.
@@ -283,7 +295,8 @@ bool met_python_codes::find(const python_types& types, std::uintptr_t address, c
                             python_code& code_found) noexcept {
   if (last_.address != address) {
     entry& met = entries_[address / 32 % count];
-    if (met.address != address || !is_same(types, met)) {
+    const bool is_there = met.address == address && met.freed == freed_ && freed_ != 0;
+    if (!is_there && (met.address != address || !is_same(types, met))) {
       met.address = 0;
       if (!describe(types, address, memory, met.description)) return false;
       met.record = record_of(types, met.description);
@@ -291,10 +304,21 @@ bool met_python_codes::find(const python_types& types, std::uintptr_t address, c
       met.code = code_of(types, address, met.record);
       if (met.record != nullptr) met.address = address;
     }
+    // An object that is being freed has no references any more.
+    met.freed = python_word(address) == 0 ? 0 : freed_;
+    met.code.is_watched = met.freed != 0;
     last_ = {address, met.code};
   }
   code_found = last_.code;
   return true;
+}
+
+void count_freed_python_codes(const python_types& types) noexcept {
+  auto& pointer = *reinterpret_cast<freeing_function*>(types.code + types.layout->type_free);
+  if (pointer == nullptr || pointer == count_and_free) return;
+  free_code = pointer;
+  std::atomic_ref<freeing_function>(pointer).store(count_and_free, std::memory_order_release);
+  freed_python_codes.store(1, std::memory_order_relaxed);
 }
 
 void begin_python_codes_anew() noexcept {

@@ -1,12 +1,14 @@
 // Records the code objects of CPython that are on recorded stacks.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "profiler/format/python_layout.hpp"
 #include "profiler/format/region.hpp"
 #include "profiler/preload/base/checked_memory.hpp"
+#include "profiler/preload/records/python_chains.hpp"
 
 namespace tarn::preload {
 
@@ -20,6 +22,7 @@ struct python_types {
 struct python_code {
   std::uintptr_t instructions = 0;
   std::uint64_t bytes = 0, start = 0;
+  bool is_watched = false;  // freed_python_codes changes before it is another one
   bool operator==(const python_code&) const = default;
 };
 
@@ -48,6 +51,11 @@ struct python_description {
   bool operator==(const python_description&) const = default;
 };
 
+// Counts the code objects that CPython has begun to free, from 1 on; 0 where that is not known. While it stays the
+// same, a code object that was met is still at its address.
+extern constinit std::atomic<std::uint64_t> freed_python_codes;  // NOLINT(bugprone-dynamic-static-initializers)
+void count_freed_python_codes(const python_types& types) noexcept;
+
 // Remembers code objects that one thread has met; all zeroes is an empty memory. What it has met is read again without
 // a question to the kernel, so it may be asked only for code objects that a frame of the thread refers to.
 class met_python_codes {
@@ -56,8 +64,14 @@ class met_python_codes {
   void begin_stack() noexcept {
     last_ = {};
     file_of_stack_ = {};
+    freed_ = freed_python_codes.load(std::memory_order_relaxed);
   }
   bool find(const python_types& types, std::uintptr_t address, checked_memory& memory, python_code& result) noexcept;
+
+  // Returns freed_python_codes at the begin of the stack.
+  std::uint64_t freed_codes() const noexcept { return freed_; }
+  met_python_frames frames;
+  known_python_chains chains;
 
  private:
   // An object of CPython with the hash of its text.
@@ -72,6 +86,7 @@ class met_python_codes {
     std::uint64_t file_hash;
     const format::python_code_record* record;
     python_code code;
+    std::uint64_t freed;  // freed_python_codes when its content was compared; 0: it is compared for each stack
   };
   bool is_same(const python_types& types, const entry& met) noexcept;
 
@@ -80,8 +95,9 @@ class met_python_codes {
   struct {
     std::uintptr_t address;
     python_code code;
-  } last_;              // recursion has one code object in many frames
-  file file_of_stack_;  // the last one whose text was compared
+  } last_;               // recursion has one code object in many frames
+  file file_of_stack_;   // the last one whose text was compared
+  std::uint64_t freed_;  // freed_python_codes at the begin of the stack
 };
 
 // Starts afresh in a child of fork.

@@ -12,14 +12,11 @@
 namespace tarn::preload {
 
 constinit std::atomic<bool> is_python = false;
+constinit python_interpreter cpython = {};
 
 namespace {
 
-constinit python_types types = {};
-using state_function = void* (*)();
-using ending_function = int (*)();
-constinit state_function state_of_thread = nullptr;  // PyGILState_GetThisThreadState(): the thread's own value
-constinit ending_function is_ending = nullptr;       // _Py_IsFinalizing(): then the states of other threads are freed
+constinit const python_types& types = cpython.types;
 constinit std::uintptr_t interpreter_low = 0, interpreter_high = 0;
 
 std::uintptr_t address_of(const char* name) noexcept {
@@ -30,7 +27,8 @@ std::uintptr_t address_of(const char* name) noexcept {
 // only the innermost frame and code objects that have not been met are in question.
 class frame_reader {
  public:
-  frame_reader(std::uintptr_t state, met_python_codes* met) noexcept : state_(state), met_(met) {}
+  frame_reader(std::uintptr_t state, met_python_codes* met) noexcept
+      : newest_block_(python_word(state + types.layout->thread_frames)), met_(met) {}
 
   bool has(std::uintptr_t address, std::size_t bytes) noexcept { return memory_.has(address, bytes); }
 
@@ -39,13 +37,16 @@ class frame_reader {
   bool has_frame(std::uintptr_t frame) noexcept {
     constexpr int max_blocks = 64;
     if (frame % sizeof frame != 0) return false;
-    std::uintptr_t block = word_at(state_ + types.layout->thread_frames);
+    std::uintptr_t block = newest_block_;
     for (int left = max_blocks; left > 0 && block != 0; --left) {
-      const std::uintptr_t bytes = word_at(block + sizeof bytes);
-      if (frame >= block && frame - block < bytes - types.layout->frame_bytes) return true;
-      block = word_at(block);
+      if (is_in_python_block(*types.layout, block, frame)) return true;
+      block = python_word(block);
     }
-    return memory_.has(frame, types.layout->frame_bytes);
+    const bool is_elsewhere =
+        memory_.has(frame, types.layout->frame_bytes) &&
+        *reinterpret_cast<const std::uint8_t*>(frame + types.layout->frame_owner) != format::owned_by_thread;
+    if (is_elsewhere && met_ != nullptr) met_->frames.add(newest_block_, frame);
+    return is_elsewhere;
   }
 
   bool find_code(std::uintptr_t address, python_code& result) noexcept {
@@ -54,32 +55,33 @@ class frame_reader {
                            : met_->find(types, address, memory_, result);
   }
 
-  static std::uintptr_t word_at(std::uintptr_t address) noexcept {
-    std::uintptr_t word = 0;
-    std::memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);
-    return word;
-  }
-
  private:
-  std::uintptr_t state_;
+  std::uintptr_t newest_block_;
   met_python_codes* met_;
   checked_memory memory_;
 };
 
 // Reads the frames of one activation, from `frame` on, which becomes the innermost one of the next activation. Unknown
 // functions that call each other are one frame. Returns false where the chain cannot be followed.
-bool read_activation(std::uintptr_t& frame, frame_reader& reader, python_stack& result) noexcept {
+bool read_activation(std::uintptr_t& frame, frame_reader& reader, python_stack& result, python_chain& chain) noexcept {
   const format::python_layout& layout = *types.layout;
   const std::size_t first = result.frame_count;
   constexpr std::uintptr_t unknown = format::unknown_python_address + 1;
   while (result.frame_count < format::max_frames && frame != 0) {
-    const std::uintptr_t previous = frame_reader::word_at(frame + layout.frame_previous);
-    const bool is_end = *reinterpret_cast<const std::uint8_t*>(frame + layout.frame_end) == layout.end_value;
+    const std::uintptr_t previous = python_word(frame + layout.frame_previous);
+    const std::uintptr_t code_object = python_word(frame + layout.frame_code);
+    const std::uintptr_t instruction = python_word(frame + layout.frame_instruction);
+    const bool is_end = is_python_end(layout, frame);
+    chain.add_frame(frame, code_object, instruction, is_end);
     if (!is_end || layout.is_end_a_frame) {
       python_code code;
-      if (!reader.find_code(frame_reader::word_at(frame + layout.frame_code), code)) return false;
+      if (!reader.find_code(code_object, code)) {
+        chain.forget();
+        return false;
+      }
+      if (!code.is_watched) chain.forget();
       // A frame that has not begun stands before its first instruction.
-      const std::uintptr_t offset = frame_reader::word_at(frame + layout.frame_instruction) - code.instructions;
+      const std::uintptr_t offset = instruction - code.instructions;
       const std::uintptr_t address = code.start + (offset < code.bytes ? offset : 0) + 1;
       const bool is_again =
           address == unknown && result.frame_count != first && result.frames[result.frame_count - 1] == unknown;
@@ -114,50 +116,59 @@ bool is_in_interpreter(std::uintptr_t address) noexcept {
 void look_for_python() noexcept {
   const auto version = reinterpret_cast<const unsigned long*>(address_of("Py_Version"));
   if (version == nullptr) return;
-  types = {format::python_layout_of(*version), address_of("PyCode_Type"), address_of("PyUnicode_Type"),
-           address_of("PyBytes_Type")};
-  state_of_thread = reinterpret_cast<state_function>(address_of("PyGILState_GetThisThreadState"));
-  is_ending = reinterpret_cast<ending_function>(address_of("_Py_IsFinalizing"));
+  cpython.types = {format::python_layout_of(*version), address_of("PyCode_Type"), address_of("PyUnicode_Type"),
+                   address_of("PyBytes_Type")};
+  cpython.state_of_thread =
+      reinterpret_cast<python_interpreter::state_function>(address_of("PyGILState_GetThisThreadState"));
+  cpython.is_ending = reinterpret_cast<python_interpreter::ending_function>(address_of("_Py_IsFinalizing"));
   const std::uintptr_t loop = address_of("_PyEval_EvalFrameDefault");
   dl_find_object object;
   if (types.layout == nullptr || types.code == 0 || types.string == 0 || types.bytes == 0 ||
-      state_of_thread == nullptr || is_ending == nullptr || loop == 0 ||
+      cpython.state_of_thread == nullptr || cpython.is_ending == nullptr || loop == 0 ||
       ::_dl_find_object(reinterpret_cast<void*>(loop), &object) != 0)
     return;
   interpreter_low = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
   interpreter_high = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
+  count_freed_python_codes(types);
   is_python.store(true, std::memory_order_relaxed);
 }
 
 void read_python_stack(const caller& caller, const stack_limits& limits, met_python_codes* met,
-                       python_stack& result) noexcept {
+                       python_chain& spare_chain, python_stack& result) noexcept {
   const format::python_layout& layout = *types.layout;
   result.hash = 0;
   result.frame_count = result.activation_count = 0;
-  if (is_ending() != 0) return;
-  const auto state = reinterpret_cast<std::uintptr_t>(state_of_thread());
+  const std::uintptr_t state = cpython.readable_state();
   if (state == 0) return;
   if (met != nullptr) met->begin_stack();
+  const std::uint64_t freed_codes = met == nullptr ? 0 : met->freed_codes();
   frame_reader reader(state, met);
-  std::uintptr_t activation = frame_reader::word_at(state + layout.thread_activation), frame = 0;
+  python_chain* chain = &spare_chain;
+  std::uintptr_t activation = python_word(state + layout.thread_activation), frame = 0;
   // Activations lie on the stack, the outer ones above the inner ones. The outermost one is in the thread's state.
   for (std::uintptr_t inner_place = caller.stack; activation > inner_place;) {
-    constexpr std::size_t activation_bytes = 32;
-    const bool is_on_stack = caller.stack >= limits.low && activation < limits.high - activation_bytes;
-    if (!is_on_stack && !reader.has(activation, activation_bytes)) break;
-    const std::uintptr_t outer = frame_reader::word_at(activation + layout.activation_previous);
-    if (outer == 0 || result.activation_count == python_stack::max_activations) break;
+    const bool is_there = is_python_on_stack(activation, caller, limits);
+    if (!is_there && !reader.has(activation, python_activation_bytes)) break;
+    const std::uintptr_t outer = python_word(activation + layout.activation_previous);
     if (frame == 0) {
-      frame = frame_reader::word_at(activation + layout.activation_frame);
+      if (outer == 0) break;
+      frame = python_word(activation + layout.activation_frame);
       if (!reader.has_frame(frame)) break;
+      if (met != nullptr) chain = &met->chains.slot_of(frame, python_word(frame + layout.frame_instruction));
+      chain->begin(activation);
     }
-    const bool is_whole = read_activation(frame, reader, result);
+    if (!is_there) chain->forget();
+    chain->add_outer_activation(outer);
+    if (outer == 0 || result.activation_count == python_stack::max_activations) break;
+    const bool is_whole = read_activation(frame, reader, result, *chain);
     result.activations[result.activation_count++] = {activation, result.frame_count};
     if (!is_whole || frame == 0) break;
     inner_place = activation;
     activation = outer;
   }
-  if (result.frame_count != 0) result.hash = hash_of(result);
+  if (result.frame_count == 0) return;
+  result.hash = hash_of(result);
+  chain->keep(frame, freed_codes, result.hash);
 }
 
 std::size_t walk_with_python(const caller& caller, const stack_limits& limits, walk_workspace& workspace,

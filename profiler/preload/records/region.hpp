@@ -84,6 +84,43 @@ class work_timer {
   std::uint64_t inner_before_, begun_;
 };
 
+// Times one in 256 of pieces that are about as short as reading the clock, and counts it for all of them. `turn`
+// belongs to the calling thread.
+class brief_work_timer {
+ public:
+  brief_work_timer(format::work_counter counter, std::uint32_t& turn) noexcept
+      : counter_(counter), is_timed_(turn++ % weight == 0) {
+    if (!is_timed_) [[likely]]
+      return;
+    const std::uint64_t before = clock_after_all();
+    begun_ = clock_after_all();
+    clock_ = begun_ - before;
+  }
+  brief_work_timer(const brief_work_timer&) = delete;
+  brief_work_timer& operator=(const brief_work_timer&) = delete;
+  ~brief_work_timer() {
+    if (!is_timed_) [[likely]]
+      return;
+    constexpr std::uint64_t longest = 2048;  // some 0.8 us: it was interrupted
+    const std::uint64_t ticks = clock_after_all() - begun_;
+    if (ticks > clock_ && ticks < longest) count_work(counter_, (ticks - clock_) * weight);
+    count_work(static_cast<format::work_counter>(counter_ + format::timed_counters), 1);
+  }
+
+ private:
+  static constexpr std::uint32_t weight = 256;
+  // Reads the clock when the instructions before have ended. Those of longer pieces need not be waited for.
+  static std::uint64_t clock_after_all() noexcept {
+#if defined(__x86_64__)
+    asm volatile("lfence" ::: "memory");
+#endif
+    return clock_ticks();
+  }
+  format::work_counter counter_;
+  bool is_timed_;
+  std::uint64_t begun_, clock_;  // set where it is timed
+};
+
 // Returns the offset of zeroed memory in the region, aligned to 16 bytes, or 0 when the region is full.
 format::offset hand_out(std::size_t bytes) noexcept;
 template <class Record>

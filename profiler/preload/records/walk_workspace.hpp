@@ -17,6 +17,7 @@ struct walk_workspace {
   std::uintptr_t stacks[format::max_frames];  // the stack pointer of each part
   stack_reads reads;                          // where no cache has room for them
   python_stack python;
+  python_chain chain;  // of it, where it cannot be remembered
 };
 
 }  // namespace tarn::preload
