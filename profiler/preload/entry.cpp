@@ -103,7 +103,6 @@ void read_python_frames(thread& self, const caller& caller) noexcept {
 
 // Returns 0 where they must be read.
 [[gnu::always_inline]] inline std::uint64_t known_python_frames(thread& self, const caller& caller) noexcept {
-  const brief_work_timer timer(format::walk_ticks, self.python_reads);
   met_python_codes* const met = self.met_codes();
   return met == nullptr ? 0 : known_python_stack(caller, self.stack(), *met);
 }
@@ -121,8 +120,13 @@ void read_python_frames(thread& self, const caller& caller) noexcept {
 }
 
 [[gnu::always_inline]] inline stack_cache::cached_stack& python_stack_at(thread& self, const caller& caller) noexcept {
-  const std::uint64_t known_hash = known_python_frames(self, caller);
-  stack_cache::cached_stack* const cached = known_hash == 0 ? nullptr : self.stacks()->find(caller, known_hash);
+  std::uint64_t known_hash = 0;
+  stack_cache::cached_stack* cached = nullptr;
+  {
+    const brief_work_timer timer(format::walk_ticks, self.python_reads);
+    known_hash = known_python_frames(self, caller);
+    if (known_hash != 0) cached = self.stacks()->find(caller, known_hash);
+  }
   return cached != nullptr ? *cached : new_python_stack(self, caller, known_hash);
 }
 
