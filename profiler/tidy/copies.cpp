@@ -199,7 +199,12 @@ trace trace_of(clang::ASTContext& context, const clang::Expr& reference) {
     if (isa<clang::LambdaExpr, clang::InitListExpr, clang::CXXNewExpr>(user)) return trace::reference;
     if (const auto* address = dyn_cast<clang::UnaryOperator>(user);
         address != nullptr && address->getOpcode() == clang::UO_AddrOf) {
-      return trace::reference;
+      // A function that gets the address may keep it, as one that gets a reference may.
+      const clang::Stmt* pointer = address;
+      const clang::Stmt* taker = user_of(context, pointer);
+      if (taker == nullptr || !isa<clang::CallExpr>(taker)) return trace::reference;
+      node = user;
+      continue;
     }
     if (const auto* member = dyn_cast<clang::MemberExpr>(user)) {
       // A function of the object itself, or a part of it.

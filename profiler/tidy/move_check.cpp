@@ -71,7 +71,6 @@ std::variant<unreachable_code, obstacle> unreachable_after(clang::ASTContext& co
                                                            const clang::Stmt& scope) {
   unreachable_code result;
   const clang::Stmt* child = &expression;
-  const clang::SwitchStmt* nearest_switch = nullptr;
   std::vector<SourceLocation> breaks;
   if (child == &scope) return result;
   for (const clang::DynTypedNode& node : nodes_around(context, expression)) {
@@ -86,7 +85,6 @@ std::variant<unreachable_code, obstacle> unreachable_after(clang::ASTContext& co
       if (child == condition->getThen() && condition->getElse() != nullptr)
         result.ranges.push_back(condition->getElse()->getSourceRange());
     } else if (const auto* choice = dyn_cast<clang::SwitchStmt>(parent)) {
-      nearest_switch = choice;
       for (const SourceLocation location : breaks) result.ranges.emplace_back(location, choice->getEndLoc());
       breaks.clear();
     } else if (const auto* block = dyn_cast<clang::CompoundStmt>(parent)) {
@@ -111,7 +109,7 @@ std::variant<unreachable_code, obstacle> unreachable_after(clang::ASTContext& co
 
 // Returns code that may use a reference which a function of the program has stored.
 SourceLocation later_code(clang::ASTContext& context, const clang::Stmt& scope, const clang::Stmt& statement,
-                          const clang::VarDecl& variable, const unreachable_code& unreachable) {
+                          const unreachable_code& unreachable) {
   const clang::SourceManager& sources = context.getSourceManager();
   SourceLocation result;
   walk(scope, [&](const clang::Stmt& part, bool) {
@@ -244,7 +242,7 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
     result.notes.push_back({"something may still refer to " + name, location});
   }
   if (was_given) {
-    const SourceLocation later = later_code(context, *scope, statement, variable, unreachable);
+    const SourceLocation later = later_code(context, *scope, statement, unreachable);
     if (later.isValid())
       result.notes.push_back({"a function got a reference to " + name + ", and may use it here", later});
   }

@@ -152,6 +152,22 @@ void filled() {
   results.push_back(text);
 }
 
+bool read(std::string* text, int number) {
+  *text = long_text + std::to_string(number);
+  return number < 3;
+}
+void by_an_address() {
+  for (int number = 0;; ++number) {
+    std::string text;
+    if (!read(&text, number)) return;
+    if (text.empty()) break;
+    // proven: 'text'
+    // becomes: results.push_back(std::move(text));
+    // site: 0
+    results.push_back(text);
+  }
+}
+
 template <class Value>
 void of_a_template(Value value) {
   std::string text = std::to_string(value) + long_text;
@@ -189,6 +205,7 @@ int main() {
   results.push_back(returned("a", false).second + returned("b", true).second);
   for (int kind = 0; kind < 4; ++kind) branches(list, kind);
   filled();
+  by_an_address();
   of_a_template(1);
   of_a_template(2.5);
   in_a_lambda();

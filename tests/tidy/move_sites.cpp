@@ -1,4 +1,5 @@
 // check: tarn-move -Wno-unused-parameter -Wno-unused-variable -Wno-unused-but-set-variable
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
@@ -223,6 +224,30 @@ void argument() {
   // site: 0
   results.push_back(text);
   print("later");
+}
+void store(std::string* text);
+void argument_by_address() {
+  std::string text;
+  store(&text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  print("later");
+  std::string second;
+  std::vector<std::string*> pointers;
+  pointers.push_back(&second);
+  // review: 'second'
+  // becomes: results.push_back(std::move(second));
+  // site: 0
+  results.push_back(second);
+  std::string third;
+  const auto number = reinterpret_cast<std::uintptr_t>(&third);
+  // review: 'third'
+  // becomes: results.push_back(std::move(third));
+  // site: 0
+  results.push_back(third);
+  print(*reinterpret_cast<std::string*>(number));
 }
 void argument_of_the_sink() {
   std::string text;
