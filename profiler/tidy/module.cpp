@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/tidy/copy_check.hpp"
 #include "profiler/tidy/hoist_check.hpp"
 #include "profiler/tidy/make_shared_check.hpp"
 #include "profiler/tidy/move_check.hpp"
@@ -25,9 +26,13 @@ std::unique_ptr<clang::tidy::ClangTidyCheck> make(llvm::StringRef name, clang::t
 }
 
 constexpr std::pair<const char*, make_check> checks[] = {
-    {"tarn-hoist", make<hoist_check>},     {"tarn-make-shared", make<make_shared_check>},
-    {"tarn-move", make<move_check>},       {"tarn-pooled", make<pooled_check>},
-    {"tarn-recycle", make<recycle_check>}, {"tarn-reserve", make<reserve_check>},
+    {"tarn-copy", make<copy_check>},
+    {"tarn-hoist", make<hoist_check>},
+    {"tarn-make-shared", make<make_shared_check>},
+    {"tarn-move", make<move_check>},
+    {"tarn-pooled", make<pooled_check>},
+    {"tarn-recycle", make<recycle_check>},
+    {"tarn-reserve", make<reserve_check>},
 };
 
 // tarn-sites: asks about many sites in one run. Each has the name of its check with a number, and an instance of the
