@@ -145,6 +145,8 @@ std::vector<std::vector<fix::proposal>> lines_of(const fix::proposal& site) {
     std::vector<fix::proposal>& lines = result.emplace_back(1, remedy);
     if (!remedy.fills_callers_container) continue;
     for (std::size_t index = 0; index < std::min(max_callers, site.callers.size()); ++index) {
+      // A function of the library that calls back fills no container of its caller, but it may copy an object of it.
+      if (site.callers[index].is_behind_library && remedy.remedy != "move" && remedy.remedy != "copy") continue;
       fix::proposal& line = lines.emplace_back(remedy);
       line.location = site.callers[index].location;
       line.saved_ns.low *= site.callers[index].share;
@@ -195,22 +197,32 @@ attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const std::
   return result;
 }
 
-// Tries the remedies of a site in turn. The first one with an edit counts, else the most certain verdict.
-void try_remedies(attempt& result, fix::tidy& tidy, const std::string& folder, const fix::series& series) {
+// Tries the remedies of a site in turn. The first one with an edit counts, else the most certain verdict. Each line
+// that calls the site's function may have an edit of its own, for its share of the allocations.
+std::vector<attempt> try_remedies(const fix::proposal& site, fix::tidy& tidy, const std::string& folder,
+                                  const fix::series& series) {
   using fix::certainty;
-  const std::vector<std::vector<fix::proposal>> remedies = lines_of(result.proposal);
+  std::vector<attempt> result;
+  const std::vector<std::vector<fix::proposal>> remedies = lines_of(site);
   for (std::size_t remedy = 0; remedy < remedies.size(); ++remedy) {
-    attempt best;
+    std::vector<attempt> answers;
     for (std::size_t line = 0; line < remedies[remedy].size(); ++line) {
       attempt next = try_proposal(remedies[remedy][line], tidy, fmt::format("{}-{}-{}", folder, remedy, line), series);
       const bool is_edit = next.verdict.level == certainty::review || next.verdict.level == certainty::proven;
-      if (line == 0 || is_edit) best = std::move(next);
-      if (best.verdict.level != certainty::silent) break;
+      const bool is_first = answers.empty() || answers.front().verdict.level < certainty::review ||
+                            answers.front().verdict.level == certainty::failed;
+      if (is_edit && is_first) answers.clear();
+      if (is_edit || line == 0) answers.push_back(std::move(next));
+      if (line == 0 && answers.front().verdict.level != certainty::silent) break;
     }
-    const bool is_better = best.verdict.level > result.verdict.level && best.verdict.level != certainty::failed;
-    if (remedy == 0 || best.problem.empty() || is_better) result = std::move(best);
-    if (result.problem.empty()) return;
+    const auto is_patch = [](const attempt& answer) { return answer.problem.empty(); };
+    const bool has_patch = std::any_of(answers.begin(), answers.end(), is_patch);
+    const fix::verdict& best = answers.front().verdict;
+    const bool is_better = remedy != 0 && best.level > result.front().verdict.level && best.level != certainty::failed;
+    if (remedy == 0 || has_patch || is_better) result = std::move(answers);
+    if (has_patch) break;
   }
+  return result;
 }
 
 // Counts what sites save that ask for one edit as the gain of the first of them. Puts the largest gain first.
@@ -342,10 +354,14 @@ void run_fix(const fix_request& request) {
   ask_at_once(attempts, tidy, scratch.path() + "/questions", series);
   {
     progress edit_progress("edits");
+    std::vector<attempt> answers;
     for (std::size_t index = 0; index < attempts.size(); ++index) {
       edit_progress.update(index, attempts.size());
-      try_remedies(attempts[index], tidy, fmt::format("{}/{}", scratch.path(), index), series);
+      std::vector<attempt> own_answers =
+          try_remedies(attempts[index].proposal, tidy, fmt::format("{}/{}", scratch.path(), index), series);
+      std::move(own_answers.begin(), own_answers.end(), std::back_inserter(answers));
     }
+    attempts = std::move(answers);
   }
   if (request.site.empty()) {
     std::erase_if(attempts, [](const attempt& next) {

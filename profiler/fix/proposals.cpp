@@ -1,5 +1,7 @@
 #include "profiler/fix/proposals.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -8,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/findings/waits/stacks.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::fix {
@@ -17,7 +20,7 @@ constexpr std::size_t max_sites = 200;  // as many as a report sums up
 constexpr double min_saved_share = 0.001;
 
 struct remedy_row {
-  std::string_view remedy;  // as in the JSON of a report; make_shared and move are known only here
+  std::string_view remedy;  // as in the JSON of a report; make_shared, move and copy are known only here
   const char* check;
   const char* title;
   const char* silence;
@@ -31,6 +34,7 @@ constexpr std::array checks = {
     remedy_row{"pooled", "tarn-pooled", "Make objects on the heap of the thread", "this line makes no object by new"},
     remedy_row{"move", "tarn-move", "Move an object at its last use",
                "no local object is copied for the last time here"},
+    remedy_row{"copy", "tarn-copy", "Read the original in place of a copy", "no copy is made here that is only read"},
     remedy_row{"make_shared", "tarn-make-shared", "Use std::make_shared", "no shared_ptr takes over a new object here"},
 };
 
@@ -56,7 +60,7 @@ proposal proposal_of(const analyse::site_view& view, std::string_view remedy, co
                      (view.allocation.type.empty() ? "a container" : view.allocation.type) +
                      " another type, which no patch does";
   }
-  result.fills_callers_container = remedy == "hoist" || remedy == "recycle" || remedy == "move";
+  result.fills_callers_container = remedy == "hoist" || remedy == "recycle" || remedy == "move" || remedy == "copy";
   if (remedy == "reserve") result.bytes = view.grown.bytes;
   if (result.bytes != 0) result.size_text = analyse::reserved_size_text(view.grown, view.facts);
   return result;
@@ -65,6 +69,7 @@ proposal proposal_of(const analyse::site_view& view, std::string_view remedy, co
 // Returns the first remedy of the site that a check edits, with the others as alternatives; else its first one.
 std::optional<proposal> best_of(const analyse::site_view& view, bool is_for_counts) {
   if (view.location() == nullptr || view.location()->file.empty()) return std::nullopt;
+  const bool was_copied = view.allocation.was_copied || is_copy_constructor(view.location()->function);
   if (is_for_counts && view.facts.sums[format::blocks] >= analyse::min_allocations && !view.allocation.is_foreign) {
     // The allocation of the counts does not happen any more.
     analyse::prediction counts;
@@ -93,12 +98,12 @@ std::optional<proposal> best_of(const analyse::site_view& view, bool is_for_coun
                            view.allocation.kind <= analyse::allocated_kind::table && !view.allocation.has_grown &&
                            !view.allocation.is_foreign && view.facts.sums[format::blocks] >= analyse::min_allocations;
   if (may_be_copy) {
-    analyse::prediction moved;
-    moved.saved_ns = view.predicted.now_ns;
-    moved.saves_more = true;  // the content is not copied, either
-    if (view.facts.category == analyse::heap_category::cross_thread) moved.saved_ns.low = 0;
-    proposals.insert(view.allocation.was_copied ? proposals.begin() : proposals.end(),
-                     proposal_of(view, "move", moved));
+    analyse::prediction saved;
+    saved.saved_ns = view.predicted.now_ns;
+    saved.saves_more = true;  // the content is not copied, either
+    if (view.facts.category == analyse::heap_category::cross_thread) saved.saved_ns.low = 0;
+    const auto position = was_copied ? proposals.begin() : proposals.end();
+    proposals.insert(position, {proposal_of(view, "copy", saved), proposal_of(view, "move", saved)});
   }
   if (proposals.empty()) return std::nullopt;
   std::stable_partition(proposals.begin(), proposals.end(), [](const proposal& next) { return !next.check.empty(); });
@@ -123,6 +128,28 @@ std::vector<calling_line> callers_of(const std::map<std::pair<std::string, int>,
   return result;
 }
 
+// A line is one site, however many functions of the library allocate for it.
+struct line_of_code {
+  bool allocates_counts = false;
+  std::set<std::string> files;
+  std::map<std::pair<std::string, int>, calling_line> callers;
+
+  // Adds the functions of a stack from the line on.
+  void add(const std::vector<analyse::code_location>& stack, const analyse::code_location& line, std::uint64_t blocks) {
+    const auto own_frame = std::find_if(stack.begin(), stack.end(), [&](const analyse::code_location& frame) {
+      return frame.file == line.file && frame.line == line.line && frame.function == line.function;
+    });
+    if (own_frame == stack.end()) return;
+    for (auto frame = own_frame; frame != stack.end(); ++frame) files.insert(frame->file);
+    const auto next_frame = std::find_if_not(own_frame + 1, stack.end(), analyse::is_runtime_code);
+    if (next_frame == stack.end()) return;
+    calling_line& caller = callers[{next_frame->file, next_frame->line}];
+    caller.location = *next_frame;
+    caller.share += static_cast<double>(blocks);
+    caller.is_behind_library |= next_frame != own_frame + 1;
+  }
+};
+
 }  // namespace
 
 bool allocates_counts_alone(const std::string& function) {
@@ -133,15 +160,20 @@ bool allocates_counts_alone(const std::string& function) {
   return start != std::string::npos && analyse::argument_of(name.substr(start), prefix).ends_with('*');
 }
 
+bool is_copy_constructor(const std::string& function) {
+  const std::string name = analyse::without_arguments(function);
+  const std::size_t colons = name.rfind("::");
+  if (colons == std::string::npos) return false;
+  const std::string scope = name.substr(0, colons);
+  return function == fmt::format("{}({} const&)", name, scope) &&
+         (scope == name.substr(colons + 2) || scope.ends_with("::" + name.substr(colons + 2)));
+}
+
 std::vector<proposal> proposals_of(
     analyse::analysis& analysis,
     const std::function<void(analyse::analysis&, const std::vector<analyse::site>&)>& replay) {
-  // A line is one site, however many functions of the library allocate for it.
-  struct line_of_code {
-    bool allocates_counts = false;
-    std::set<std::string> files;
-    std::map<std::pair<std::string, int>, calling_line> callers;
-  };
+  std::map<std::uint32_t, std::uint64_t> blocks;
+  for (const analyse::site& site : analysis.heap().sites) blocks[site.number] = site.sums[format::blocks];
   std::vector<analyse::site> sites;
   std::vector<line_of_code> lines;
   std::map<std::tuple<std::string, int, bool>, std::size_t> indexes;
@@ -161,14 +193,10 @@ std::vector<proposal> proposals_of(
     } else {
       analyse::add_site(sites[entry->second], site);
     }
-    for (std::size_t frame = view.frame_index; frame < view.stack.size(); ++frame)
-      lines[entry->second].files.insert(view.stack[frame].file);
-    if (view.frame_index + 1 < view.stack.size()) {
-      const analyse::code_location& location = view.stack[view.frame_index + 1];
-      calling_line& caller = lines[entry->second].callers[{location.file, location.line}];
-      caller.location = location;
-      caller.share += static_cast<double>(view.facts.sums[format::blocks]);
-    }
+    std::vector<std::uint32_t> numbers = site.merged_sites;
+    numbers.push_back(site.number);
+    for (const std::uint32_t number : numbers)
+      lines[entry->second].add(analysis.stack(number), *view.location(), blocks[number]);
   }
   replay(analysis, sites);
   std::vector<proposal> proposals;

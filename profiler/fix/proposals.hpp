@@ -14,7 +14,8 @@ namespace tarn::fix {
 // A line that calls the function around a line which allocates.
 struct calling_line {
   analyse::code_location location;
-  double share = 0;  // of the allocations
+  double share = 0;                // of the allocations
+  bool is_behind_library = false;  // it calls a function of the library, which calls the function
 };
 
 // A line of code that allocates, with the remedy that the recording asks for.
@@ -38,6 +39,9 @@ struct proposal {
 // Returns whether a function allocates the counts of a shared_ptr that takes over a pointer, and not those that
 // std::make_shared allocates together with the object.
 bool allocates_counts_alone(const std::string& function);
+
+// Returns whether a function is the constructor that copies an object of its class.
+bool is_copy_constructor(const std::string& function);
 
 // Returns the sites that are worth a change, the largest gain first. `replay` replays the most expensive ones.
 std::vector<proposal> proposals_of(

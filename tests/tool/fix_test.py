@@ -16,7 +16,7 @@ import prices
 from paths import HANG_S, PATHS, main
 
 NOISY = 16  # the one error whose list of sites is printed
-PATCHES = 10  # of the program below
+PATCHES = 11  # of the program below
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-fix-test-")
 ROOT = pathlib.Path(SHARED.name).resolve() / "project"
 SOURCES = {
@@ -144,8 +144,14 @@ long fifty(int first) {
 }
 
 std::size_t length_of(std::string text) {
-    const std::string constant = text;  // moved
-    return constant.size();
+    std::string changed = text;  // moved
+    changed[0] = 'y';
+    return changed.size();
+}
+
+std::size_t size_of(const std::string& text) {
+    const std::string copy = text;  // copied
+    return copy.size();
 }
 
 int single(int number);
@@ -162,6 +168,7 @@ int main() {
         for (int number = 0; number < 50; ++number) sum += shared(number) + near(20) + fifty(number) + single(number);
         sum += last_ones(20) + first_ones(20);
         for (int number = 0; number < 20; ++number) sum += static_cast<long>(length_of(long_text));
+        for (int number = 0; number < 20; ++number) sum += static_cast<long>(size_of(long_text));
     }
     std::printf("%ld\\n", sum);
 }
@@ -291,7 +298,10 @@ class Proposals(FixTest):
         # To keep the memory of the copy would save less than to make none.
         moved = sites["program.cpp", line_of("moved"), "move"]
         self.assertEqual((moved["edit"], moved["problem"]), ("safe", ""))
-        self.assertIn("+    const std::string constant = std::move(text);  // moved\n", moved["patch"])
+        self.assertIn("+    std::string changed = std::move(text);  // moved\n", moved["patch"])
+        copied = sites["program.cpp", line_of("copied"), "copy"]
+        self.assertEqual((copied["edit"], copied["problem"]), ("safe", ""))
+        self.assertIn("+    const std::string& copy = text;  // copied\n", copied["patch"])
         # Of several remedies the first one with an edit counts: no container keeps the object.
         pooled = sites["other.cpp", line_of("pooled", "other.cpp"), "pooled"]
         self.assertEqual((pooled["edit"], pooled["problem"]), ("safe", ""))
@@ -315,7 +325,9 @@ class Proposals(FixTest):
         self.assertEqual(len(patches), PATCHES)
         git("am", *patches, cwd=clone)
         subjects = git("log", "--format=%s", f"HEAD~{PATCHES}..", cwd=clone).splitlines()
-        self.assertCountEqual(subjects, ["program.cpp: Use std::make_shared", "program.cpp: Reserve before the loop",
+        self.assertCountEqual(subjects, ["program.cpp: Use std::make_shared",
+                                         "program.cpp: Read the original in place of a copy",
+                                         "program.cpp: Reserve before the loop",
                                          "program.cpp: Reserve before the loop", "program.cpp: Reserve before the loop",
                                          "program.cpp: Keep memory between the iterations of a loop",
                                          "program.cpp: Keep memory between the iterations of a loop",

@@ -111,6 +111,15 @@ TEST(fix, two_insertions_in_one_place_fit_together) {
   EXPECT_EQ(united_insertions(head + middle + "second\n"), std::nullopt);
 }
 
+TEST(fix, tells_a_constructor_that_copies) {
+  EXPECT_TRUE(is_copy_constructor("entry::entry(entry const&)"));
+  EXPECT_TRUE(is_copy_constructor("a::b::entry::entry(a::b::entry const&)"));
+  EXPECT_FALSE(is_copy_constructor("entry::entry(table const&)"));
+  EXPECT_FALSE(is_copy_constructor("entry::entry(entry const&, int)"));
+  EXPECT_FALSE(is_copy_constructor("entry::compare(entry const&)"));
+  EXPECT_FALSE(is_copy_constructor("entry(entry const&)"));
+}
+
 TEST(fix, tells_counts_that_are_allocated_alone) {
   const std::string counts = "std::__shared_count<(__gnu_cxx::_Lock_policy)2>::__shared_count";
   EXPECT_TRUE(allocates_counts_alone(counts + "<token*>(token*)"));
