@@ -244,8 +244,27 @@ void merge_equal_edits(std::vector<attempt>& attempts) {
   });
 }
 
+// Returns why an edit would save nothing beside the earlier ones: a variable that gives its memory away at its last use
+// has none that a loop or a thread could keep, and needs no reference in its place.
+std::string repeated_saving(const std::vector<attempt>& attempts, std::size_t index) {
+  const auto name_in = [](const attempt& next) { return next.verdict.text.substr(0, next.verdict.text.find('\'', 1)); };
+  const fix::proposal& proposal = attempts[index].proposal;
+  for (std::size_t earlier = 0; earlier < index; ++earlier) {
+    const attempt& patch = attempts[earlier];
+    const analyse::code_location& location = patch.proposal.location;
+    if (!patch.problem.empty() || (proposal.remedy == "move") == (patch.proposal.remedy == "move") ||
+        location.function != proposal.location.function || location.file != proposal.location.file ||
+        name_in(patch) != name_in(attempts[index])) {
+      continue;
+    }
+    return fmt::format("{}' is the variable of the patch for {}, which saves the same memory", name_in(patch),
+                       place_of(patch));
+  }
+  return {};
+}
+
 // Keeps the edit that was added last only if it builds, passes and gains.
-void try_commit(attempt& attempt, const analyse::analysis& analysis, fix::trial& trial, const fix::series& series) {
+void try_commit(attempt& attempt, const analyse::analysis& analysis, fix::trial& trial, fix::series& series) {
   fix::trial::outcome outcome = trial.judge(analysis.share(attempt.proposal.saved_ns).middle());
   attempt.problem = std::move(outcome.problem);
   attempt.measured = std::move(outcome.measured);
@@ -350,7 +369,7 @@ void run_fix(const fix_request& request) {
     if (!next.proposal.check.empty()) require_old_source(next.proposal, analysis.recording().program.started);
   }
   const fix::scratch_folder scratch;
-  const fix::series series(root, scratch.path() + "/tree");
+  fix::series series(root, scratch.path() + "/tree");
   ask_at_once(attempts, tidy, scratch.path() + "/questions", series);
   {
     progress edit_progress("edits");
@@ -379,6 +398,7 @@ void run_fix(const fix_request& request) {
   for (std::size_t index = 0; index < attempts.size(); ++index) {
     patch_progress.update(index, attempts.size());
     attempt& next = attempts[index];
+    if (next.problem.empty()) next.problem = repeated_saving(attempts, index);
     if (next.problem.empty()) next.problem = series.add(next.edit, message_of(analysis, next));
     if (trial && next.problem.empty()) try_commit(next, analysis, *trial, series);
     patch_count += next.problem.empty() ? 1 : 0;

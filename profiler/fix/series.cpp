@@ -10,9 +10,9 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
-#include "profiler/fix/insertions.hpp"
 #include "profiler/fix/text.hpp"
 #include "profiler/fix/tidy.hpp"
+#include "profiler/fix/united.hpp"
 
 namespace tarn::fix {
 namespace {
@@ -141,28 +141,38 @@ series::edit series::prepare(const std::string& folder) const {
   return result;
 }
 
-bool series::unite_insertions() const {
-  std::istringstream names(git({"diff", "--name-only", "--diff-filter=U"}));
+bool series::unite(const std::string& commit) const {
+  std::istringstream names(git({"diff", "--name-only", base_, commit}));
   for (std::string name; std::getline(names, name);) {
-    const std::optional<std::string> text = united_insertions(content_of(clone_ + "/" + name));
+    std::vector<std::string> diffs;
+    for (const std::string& earlier : added_) diffs.push_back(git({"diff", "--unified=0", base_, earlier, "--", name}));
+    diffs.push_back(git({"diff", "--unified=0", base_, commit, "--", name}));
+    const std::optional<std::string> text = united_changes(git({"show", base_ + ":" + name}), diffs);
     if (!text) return false;
     std::ofstream(clone_ + "/" + name) << *text;
   }
   return true;
 }
 
-std::string series::add(const edit& added, const std::string& message) const {
+std::string series::add(const edit& added, const std::string& message) {
   std::vector<std::string> pick = git_;
-  pick.insert(pick.end(), {"-c", "merge.conflictStyle=diff3", "cherry-pick", "--no-commit", added.commit});
-  if (run_helper(pick, "", false).code != 0 && !unite_insertions()) {
+  pick.insert(pick.end(), {"cherry-pick", "--no-commit", added.commit});
+  if (run_helper(pick, "", false).code != 0) {
     git({"reset", "--quiet", "--hard"});
-    return "the edit overlaps an earlier one: run tarn fix again when that is in";
+    if (!unite(added.commit)) {
+      git({"reset", "--quiet", "--hard"});
+      return "the edit overlaps an earlier one: run tarn fix again when that is in";
+    }
   }
   git({"commit", "--quiet", "--all", "--message", message});
+  added_.push_back(added.commit);
   return {};
 }
 
-void series::drop() const { git({"reset", "--quiet", "--hard", "HEAD~"}); }
+void series::drop() {
+  git({"reset", "--quiet", "--hard", "HEAD~"});
+  added_.pop_back();
+}
 
 void series::amend(const std::string& message) const { git({"commit", "--quiet", "--amend", "--message", message}); }
 

@@ -36,10 +36,10 @@ class series {
   // Applies the edits in the files *.yaml of `folder` to the committed state, in the project's style.
   edit prepare(const std::string& folder) const;
   // Adds an edit to the series. Returns why that is impossible; empty if it is not.
-  std::string add(const edit& added, const std::string& message) const;
+  std::string add(const edit& added, const std::string& message);
 
   // Removes the last commit from the series, or gives it another message.
-  void drop() const;
+  void drop();
   void amend(const std::string& message) const;
   // Commits the series to the current branch of the repository.
   void apply() const;
@@ -55,11 +55,14 @@ class series {
   std::string in_clone(const std::string& file) const;
 
  private:
-  bool unite_insertions() const;  // of a failed pick
+  // Writes the files of an edit with the changes of all edits, where git finds a conflict. Returns false if there is
+  // one.
+  bool unite(const std::string& commit) const;
   std::string git(const std::vector<std::string>& arguments) const;
 
   std::string root_, clone_, base_;
-  std::vector<std::string> git_;  // the command with its settings
+  std::vector<std::string> git_;    // the command with its settings
+  std::vector<std::string> added_;  // the commits of the edits, on the committed state
 };
 
 }  // namespace tarn::fix

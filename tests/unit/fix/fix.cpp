@@ -6,9 +6,9 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/fix/gain.hpp"
-#include "profiler/fix/insertions.hpp"
 #include "profiler/fix/proposals.hpp"
 #include "profiler/fix/tidy.hpp"
+#include "profiler/fix/united.hpp"
 
 namespace tarn::fix {
 namespace {
@@ -102,13 +102,24 @@ TEST(fix, reads_the_units_of_a_build) {
   }
 }
 
-TEST(fix, two_insertions_in_one_place_fit_together) {
-  const std::string head = "a\n<<<<<<< HEAD\nfirst\n||||||| 12\n", middle = "=======\n", tail = ">>>>>>> 34 (x)\nb\n";
-  EXPECT_EQ(united_insertions(head + middle + "second\n" + tail), "a\nfirst\nsecond\nb\n");
-  EXPECT_EQ(united_insertions("a\nb\n"), "a\nb\n");
-  EXPECT_EQ(united_insertions(head + middle + "first\n" + tail), std::nullopt);
-  EXPECT_EQ(united_insertions(head + "changed\n" + middle + "second\n" + tail), std::nullopt);
-  EXPECT_EQ(united_insertions(head + middle + "second\n"), std::nullopt);
+TEST(fix, changes_of_neighbouring_lines_fit_together) {
+  const std::string text = "a\nb\nc\n";
+  const std::string names = "--- a/x.cpp\n+++ b/x.cpp\n";
+  const auto united = [&](const std::string& first, const std::string& second) {
+    return united_changes(text, {names + first, names + second});
+  };
+  EXPECT_EQ(united("@@ -1,0 +2 @@\n+first\n", "@@ -1,0 +2 @@\n+second\n"), "a\nfirst\nsecond\nb\nc\n");
+  EXPECT_EQ(united("@@ -1 +1,2 @@\n-a\n+A\n+1\n", "@@ -2 +2 @@ f()\n-b\n+B\n"), "A\n1\nB\nc\n") << "neighbours";
+  EXPECT_EQ(united("@@ -2,0 +3 @@\n+x\n@@ -3 +4 @@\n-c\n+C\n", "@@ -0,0 +1 @@\n+y\n@@ -2 +3 @@\n-b\n+B\n"),
+            "y\na\nB\nx\nC\n");
+  EXPECT_EQ(united("@@ -0,0 +1,2 @@\n+\n+#include <x>\n", "@@ -0,0 +1,2 @@\n+\n+#include <x>\n"),
+            "\n#include <x>\na\nb\nc\n");
+  EXPECT_EQ(united("@@ -3,0 +4 @@\n+end\n", ""), "a\nb\nc\nend\n");
+  EXPECT_EQ(united("@@ -1,0 +2 @@\n+first\n", "@@ -1,0 +2,2 @@\n+first\n+second\n"), std::nullopt);
+  EXPECT_EQ(united("@@ -1,2 +1 @@\n-a\n-b\n+A\n", "@@ -2 +2 @@\n-b\n+B\n"), std::nullopt) << "the same line";
+  EXPECT_EQ(united("@@ -1,2 +1 @@\n-a\n-b\n+A\n", "@@ -1,0 +2 @@\n+x\n"), std::nullopt) << "between two of them";
+  EXPECT_EQ(united("@@ -1 +1 @@\n-b\n+A\n", ""), std::nullopt) << "not of this text";
+  EXPECT_EQ(united("@@ -3 +3 @@\n-c\n+C\n\\ No newline at end of file\n", ""), std::nullopt);
 }
 
 TEST(fix, tells_a_constructor_that_copies) {
