@@ -14,13 +14,15 @@ namespace tarn {
 /// Configures a heap. Sizes are in bytes. `initial` and `increment` are rounded up to 64 KiB, and an `increment` below
 /// 1 MiB is 1 MiB.
 struct heap_options {
-  const char* name = "";              ///< for statistics and messages; the first 23 bytes are kept
-  std::size_t initial = 0;            ///< mapped and touched at creation, so that its use causes no page fault
-  std::size_t increment = 0;          ///< mapped in one step when more is needed; 0: 4 MiB
-  std::size_t limit = 0;              ///< most bytes in slabs and large blocks at one time; 0: no limit
-  bool keeps_memory = false;          ///< freed memory stays with the heap until release(), trim() or the heap's end
-  bool forbids_remote_frees = false;  ///< a free by another thread is a fault that names both threads
-  bool counts_calls = false;          ///< counts each call; calls then do not take the inline path
+  const char* name = "";      ///< for statistics and messages; the first 23 bytes are kept
+  std::size_t initial = 0;    ///< mapped and touched at creation, so that its use causes no page fault
+  std::size_t increment = 0;  ///< mapped in one step when more is needed; 0: 4 MiB
+  std::size_t limit = 0;      ///< most bytes in slabs and large blocks at one time; 0: no limit
+  bool keeps_memory = false;  ///< freed memory stays with the heap until release(), trim() or the heap's end
+  /// A free by another thread than the one that made the heap is a fault that names both threads. A thread that got the
+  /// heap from that one frees through the heap, or makes it current first.
+  bool forbids_remote_frees = false;
+  bool counts_calls = false;   ///< counts each call; calls then do not take the inline path
   bool records_sites = false;  ///< records where each block was allocated and reports what is in use at the end. Slower
 };
 
