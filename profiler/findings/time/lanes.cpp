@@ -89,6 +89,7 @@ thread_records sums_of(const format::recording& recording) {
 // The waits of one thread for a lock at one site, while one thread held it.
 struct held_wait {
   std::uint32_t site = 0;
+  std::uint32_t lock = 0;
   std::optional<std::uint32_t> holder;
   std::int64_t ns = 0;
 };
@@ -107,14 +108,14 @@ std::vector<std::vector<held_wait>> lock_waits_of(const thread_record& thread, s
         for (std::size_t index = end + 1; index-- > 0 && left_ns > 0;) {
           const std::int64_t part_ns = std::clamp<std::int64_t>(left[index], 0, left_ns);
           if (part_ns == 0) continue;
-          waits[index].push_back({site, holding->first[2], part_ns});
+          waits[index].push_back({site, lock, holding->first[2], part_ns});
           left[index] -= part_ns;
           left_ns -= part_ns;
         }
       }
     }
     for (std::size_t index = 0; index < intervals; ++index) {
-      if (left[index] > 0) waits[index].push_back({site, std::nullopt, left[index]});
+      if (left[index] > 0) waits[index].push_back({site, lock, std::nullopt, left[index]});
     }
   }
   return waits;
@@ -189,6 +190,7 @@ class lane_builder {
     wait_kind kind;
     std::string location;
   };
+  using waits_at_sites = std::vector<std::pair<std::uint32_t, double>>;  // nanoseconds
   using part_key = std::tuple<lane_state, std::string, std::string, std::optional<std::uint32_t>>;
   struct built_part {
     lane_part part;
@@ -253,7 +255,7 @@ class lane_builder {
     if (sum <= 0) return add_part(lane_state::unknown, {}, 0, {}, interval, waiting);
     const double factor = waiting / sum;
     double unplaced = 0;
-    std::vector<std::pair<std::uint32_t, double>> in_locks;
+    waits_at_sites in_locks, in_semaphores;
     for (const auto& [site, ns] : record.waits) {
       if (ns[interval] <= 0) continue;
       const double amount = static_cast<double>(ns[interval]) * factor;
@@ -262,23 +264,41 @@ class lane_builder {
         unplaced += amount;
       } else if (spot.kind.state == lane_state::lock) {
         in_locks.emplace_back(site, amount);
+      } else if (spot.kind.call.starts_with("sem_")) {
+        in_semaphores.emplace_back(site, amount);
       } else {
         add_part(spot.kind.state, spot, site, {}, interval, amount);
       }
     }
-    double stack_sum = 0, recorded = 0;
-    for (const auto& [site, amount] : in_locks) stack_sum += amount;
-    for (const held_wait& wait : lock_waits) recorded += static_cast<double>(wait.ns);
+    const double stack_sum = sum_of(in_locks), semaphore_sum = sum_of(in_semaphores);
+    double recorded = 0, recorded_semaphores = 0;
+    for (const held_wait& wait : lock_waits) {
+      recorded += static_cast<double>(wait.ns);
+      if (recording_.locks[wait.lock].type == format::lock_type::semaphore)
+        recorded_semaphores += static_cast<double>(wait.ns);
+    }
+    // A stack in a semaphore does not tell whether that is a lock, but the waits of those that are have been recorded.
+    const double semaphore_locks = std::min(recorded_semaphores, semaphore_sum);
+    const double idle_share = semaphore_sum > 0 ? 1 - semaphore_locks / semaphore_sum : 0;
+    for (const auto& [site, amount] : in_semaphores)
+      add_part(lane_state::idle, place_of(site), site, {}, interval, idle_share * amount);
     // Of waits without a stack, those for locks are known from the locks.
-    const double moved = std::clamp(recorded - stack_sum, 0.0, unplaced);
+    const double moved = std::clamp(recorded - stack_sum - semaphore_locks, 0.0, unplaced);
     add_part(lane_state::unknown, {}, 0, {}, interval, unplaced - moved);
-    const double locks = stack_sum + moved, share = recorded > 0 ? std::min(1.0, locks / recorded) : 0;
+    const double locks = stack_sum + semaphore_locks + moved;
+    const double share = recorded > 0 ? std::min(1.0, locks / recorded) : 0;
     for (const held_wait& wait : lock_waits)
       add_part(lane_state::lock, place_of(wait.site), wait.site, wait.holder, interval,
                share * static_cast<double>(wait.ns));
     const double unheld_share = stack_sum > 0 ? std::max(0.0, locks - recorded) / stack_sum : 0;
     for (const auto& [site, amount] : in_locks)
       add_part(lane_state::lock, place_of(site), site, {}, interval, unheld_share * amount);
+  }
+
+  static double sum_of(const waits_at_sites& waits) {
+    double sum = 0;
+    for (const auto& [site, ns] : waits) sum += ns;
+    return sum;
   }
 
   static void join_short(std::vector<lane_part>& parts) {

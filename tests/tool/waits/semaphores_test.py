@@ -4,9 +4,11 @@
 import json
 import pathlib
 import sys
+import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import perf_events
 import prices
 from paths import PATHS, FolderTest, main
 
@@ -60,6 +62,17 @@ class Semaphores(FolderTest):
                 self.assertTrue(all("take_guard" in str(wait["stack"]) for wait in waits))
                 self.assertIn("contended: 1 semaphore, acquired 40 times by 2 threads",
                               self.tarn("report", "--quick", "rec").stdout)
+
+    @unittest.skipIf(perf_events.refusal() != 0, "the kernel refuses perf_event_open")
+    def test_waits_for_a_lock_are_no_idle_time(self):
+        report = self.record(PATHS.semaphores, ROUNDS, modes=("--cpu", "--locks"))
+        waited_ns = self.semaphore(report, "take_guard")["waited_ns"]
+        shown_ns = sum(part["ns"] for lane in report["lanes"]["threads"] for part in lane["activities"]
+                       if part["state"] == "lock" and "take_guard" in str(part["stack"]))
+        self.assertAlmostEqual(shown_ns / waited_ns, 1, delta=0.3)
+        idle = [part["stack"] for lane in report["lanes"]["threads"] for part in lane["activities"]
+                if part["state"] == "idle"]
+        self.assertIn("await_event", str(idle))
 
     def test_one_that_another_thread_posts_tells_of_events(self):
         report = self.record(PATHS.semaphores, ROUNDS)
