@@ -204,8 +204,10 @@ std::string reserve_text(const allocation_info& allocation, const growth& grown)
 }
 
 std::string growth_text(const growth& grown, bool is_estimate) {
-  if (!is_estimate && grown.is_counted)
-    return command::group_digits(grown.buffers) + " buffers grew in " + command::group_digits(grown.steps) + " steps";
+  if (!is_estimate && grown.is_counted) {
+    return command::group_digits(grown.buffers) + (grown.buffers == 1 ? " buffer" : " buffers") + " grew in " +
+           command::group_digits(grown.steps) + (grown.steps == 1 ? " step" : " steps");
+  }
   return "about " + command::rough_count(grown.buffers) + " buffers grew in " + command::rough_count(grown.steps) +
          " steps";
 }

@@ -270,7 +270,7 @@ void print_idle_time(const analyse::analysis& analysis) {
       "{}\n",
       wrap_text(fmt::format(
                     "For {}{:.0f} % of the run none of its threads was on a processor{}. Shares are of {} of CPU time.",
-                    count_of_threads(recording) > 1 ? "at least " : "", 100 * (1 - cpu_s / wall_s),
+                    count_of_threads(recording) > 1 ? "at least " : "", std::floor(100 * (1 - cpu_s / wall_s)),
                     recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Time",
                     duration_text(analysis.whole().cpu_ns.middle())),
                 3));

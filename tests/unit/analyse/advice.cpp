@@ -2,6 +2,7 @@
 #include "profiler/advise/advice.hpp"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 
 namespace tarn::analyse {
 namespace {
+
+using testing::HasSubstr;
 
 constexpr auto text_name = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
 
@@ -109,6 +112,10 @@ TEST(advice, growth_is_told_in_the_digits_that_are_known) {
   grown.is_counted = true;
   const auto text = [&] { return advise(remedy_kind::reserve, allocation, site, grown).text; };
   EXPECT_EQ(text(), "reserve: 1,195,938 buffers grew in 9,600,123 steps; 1,024 bytes are enough for 100 % of them");
+  grown.steps = grown.buffers = 1;
+  EXPECT_THAT(text(), HasSubstr("1 buffer grew in 1 step;"));
+  grown.steps = 9'600'123;
+  grown.buffers = 1'195'938;
   grown.is_counted = false;
   grown.fitting_share = 0.999;
   EXPECT_EQ(text(),
