@@ -18,11 +18,44 @@ using analyse::lock_site;
 using nlohmann::json;
 
 constexpr std::size_t shown_sites = 3, shown_calls = 3, shown_waits = 4;  // per lock in the text; the JSON has all
+constexpr std::size_t shown_lock_callers = 3, asked_stacks = 50;          // per site
 
 std::string waits_text(std::uint64_t contended, std::uint64_t waited_ns) {
   if (contended == 0 && waited_ns != 0) return fmt::format("waited {} in all", duration_text(waited_ns));
   return contended == 0 ? "no wait"
                         : fmt::format("{}, {} in all", count_text(contended, "wait"), duration_text(waited_ns));
+}
+
+// Prints the stack that takes a lock most often, or, where several callers do, how much of it each of them does.
+void print_lock_stack(analyse::analysis& analysis, const lock_site& site) {
+  std::vector<std::pair<std::string, std::uint64_t>> callers;
+  std::uint64_t sum = 0;
+  for (std::size_t index = 0; index < std::min(asked_stacks, site.stacks.size()); ++index) {
+    const auto& [number, acquisitions] = site.stacks[index];
+    const std::vector<analyse::code_location> stack = analysis.stack(number);
+    std::size_t frame = analyse::own_frame_index(stack) + 1;
+    while (frame < stack.size() && analyse::is_runtime_code(stack[frame])) ++frame;
+    if (acquisitions == 0 || frame >= stack.size()) continue;
+    const std::string caller = location_text(stack[frame], text_width - 24);
+    const auto match =
+        std::find_if(callers.begin(), callers.end(), [&](const auto& entry) { return entry.first == caller; });
+    if (match == callers.end()) {
+      callers.emplace_back(caller, acquisitions);
+    } else {
+      match->second += acquisitions;
+    }
+    sum += acquisitions;
+  }
+  if (callers.size() < 2) return print_stack(analysis, site.site);
+  std::stable_sort(callers.begin(), callers.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  const std::vector<analyse::code_location> stack = analysis.stack(site.site);
+  fmt::print("   at {}\n", location_text(stack[analyse::own_frame_index(stack)], text_width - 6));
+  const std::size_t printed_callers = std::min(shown_lock_callers, callers.size());
+  for (std::size_t index = 0; index < printed_callers; ++index) {
+    const bool is_last = index + 1 == printed_callers && callers.size() > printed_callers;
+    fmt::print("   {:>3.0f} % by {}{}\n", 100 * static_cast<double>(callers[index].second) / static_cast<double>(sum),
+               callers[index].first, is_last ? fmt::format(", and {} more", callers.size() - printed_callers) : "");
+  }
 }
 
 // `is_only` leaves out the figures that the lock's own line has.
@@ -32,17 +65,19 @@ void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only
                waits_text(site.sums[format::contended], site.sums[format::wait_ticks]),
                duration_text(site.sums[format::held_ticks]));
   }
-  print_stack(analysis, site.site);
+  print_lock_stack(analysis, site);
   if (site.waits.empty()) return;
   const analyse::lock_wait& longest = site.waits.front();
-  const bool is_same = longest.holder_site == site.site;
+  const bool is_same = std::any_of(site.stacks.begin(), site.stacks.end(),
+                                   [&](const auto& stack) { return stack.first == longest.holder_site; });
+  const bool is_shown = is_same && site.stacks.size() == 1;
   const std::uint64_t waited_ns = std::max<std::uint64_t>(site.sums[format::wait_ticks], longest.nanoseconds);
   fmt::print(
-      "   longest holder meanwhile: thread {}, {} ({:.0f} %), acquired {}\n",
+      "   longest holder meanwhile: thread {}, {} ({:.0f} %), acquired {}{}\n",
       analysis.recording().threads[longest.holder].id, duration_text(longest.nanoseconds),
       100 * static_cast<double>(longest.nanoseconds) / static_cast<double>(std::max<std::uint64_t>(waited_ns, 1)),
-      is_same ? "at the same site" : "elsewhere:");
-  if (!is_same) print_stack(analysis, longest.holder_site);
+      is_same ? "at the same site" : "elsewhere", is_shown ? "" : ":");
+  if (!is_shown) print_stack(analysis, longest.holder_site);
 }
 
 void print_unfinished_waits(analyse::analysis& analysis, const lock_group& group) {

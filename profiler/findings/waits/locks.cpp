@@ -377,7 +377,12 @@ lock_findings find_locks(const format::recording& recording) {
              std::tie(b->facts.sums[format::wait_ticks], b->facts.sums[format::acquisitions]);
     });
     for (collected_site* const collected_at_site : order) {
-      for (const std::uint32_t site : collected_at_site->sites) group.index_by_site[site] = group.sites.size();
+      for (const std::uint32_t site : collected_at_site->sites) {
+        group.index_by_site[site] = group.sites.size();
+        collected_at_site->facts.stacks.emplace_back(site, collected.uses[site].acquisitions);
+      }
+      std::stable_sort(collected_at_site->facts.stacks.begin(), collected_at_site->facts.stacks.end(),
+                       [](const auto& a, const auto& b) { return a.second > b.second; });
       group.sites.push_back(std::move(collected_at_site->facts));
     }
     group.error = error_of(group.sums);

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiler/findings/waits/read_mostly.hpp"
@@ -41,7 +42,9 @@ struct unfinished_wait {
 
 // The use of a lock by one function of the program, or of a library other than the C library.
 struct lock_site {
-  std::uint32_t site = 0;        // the stack that takes it most often
+  std::uint32_t site = 0;  // the stack that takes it most often
+  // All stacks, with their acquisitions; the most frequent first. They differ behind the function that takes the lock.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> stacks;
   format::lock_counts sums{};    // sums over all threads; times in nanoseconds
   double error = 0;              // relative error of the acquisitions, not exceeded in 95 of 100 recordings; 0: exact
   std::vector<lock_wait> waits;  // the longest first

@@ -324,6 +324,7 @@ class Convoy(Recorded):
         text = self.run_program(PATHS.tarn, "report", "rec", code=0).stdout
         self.assertRegex(text, r"(?m)^   longest holder meanwhile: thread \d+, [\d.]+ (s|ms) \((9\d|100) %\), "
                                r"acquired elsewhere:\n.*holds_slowly$")
+        self.assertRegex(text, r"(?m)^   at .*holds_quickly\n    75 % by .*comes_later\n    25 % by .*comes_first$")
         # The sum of several waits may be longer than the run.
         self.assertRegex(" ".join(text.split()),
                          r"Longest wait chain: \d threads[^:]* waited [\d.]+ m?s in \d waits "

@@ -288,11 +288,19 @@ std::atomic<bool> is_held_slowly = false;
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
 }
 [[gnu::noinline]] void holds_quickly() { const std::lock_guard lock(convoy_mutex); }
+[[gnu::noinline]] void comes_first() {
+  holds_quickly();
+  asm volatile("");  // else the call is a jump, and this function is not on the stack
+}
+[[gnu::noinline]] void comes_later() {
+  holds_quickly();
+  asm volatile("");
+}
 [[gnu::noinline]] void wait_in_a_convoy() {
   std::thread slow(holds_slowly);
   while (!is_held_slowly) std::this_thread::yield();
   std::thread quick[4];
-  for (std::thread& thread : quick) thread = std::thread(holds_quickly);
+  for (std::thread& thread : quick) thread = std::thread(&thread == quick ? comes_first : comes_later);
   for (std::thread& thread : quick) thread.join();
   slow.join();
 }
