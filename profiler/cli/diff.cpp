@@ -1,5 +1,6 @@
 // `tarn diff`: shows the changes between two recordings, site by site, with the predicted beside what came.
 #include "profiler/cli/diff.hpp"
+#include "profiler/cli/option_text.hpp"
 
 #include <unistd.h>
 
@@ -88,7 +89,7 @@ void add_diff(CLI::App& application) {
                     "leave paths, arguments, your names and the text of remedies out of the HTML report");
   command->add_option("--top", request->top, "number of changes to show; default 10")
       ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(refuse_negative);
   command
       ->add_option("--cpu-seconds", request->cpu_seconds,
                    "CPU seconds of both programs without a recorder, if you measured them")

@@ -16,6 +16,7 @@
 #include "profiler/base/failure.hpp"
 #include "profiler/base/helper_program.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/cli/option_text.hpp"
 #include "profiler/report/html/file.hpp"
 
 namespace tarn::command {
@@ -91,9 +92,7 @@ void add_fleet(CLI::App& application) {
   command->add_option("--service", request->service, "only this service")->type_name("NAME");
   command->add_option("--before", request->before, "the earlier release of regressions")->type_name("VERSION");
   command->add_option("--after", request->after, "the later release")->type_name("VERSION");
-  command->add_option("--top", request->top, "number of rows; default 20")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000));
+  command->add_option("--top", request->top, "number of rows; default 20")->type_name("N")->check(refuse_negative);
   command
       ->add_option("--confidence", request->confidence,
                    "probability that all intervals of regressions hold together: higher finds fewer; default 0.95")

@@ -85,4 +85,8 @@ std::string help_formatter::make_option_opts(const CLI::Option* option) const {
   return (type.empty() ? "" : ' ' + type) + (is_repeated ? " ..." : "");
 }
 
+std::string refuse_negative(const std::string& number) {
+  return number.starts_with('-') ? "'" + number + "' is below 0" : "";
+}
+
 }  // namespace tarn::command

@@ -19,6 +19,9 @@ std::string default_text(const base::option_info& option);
 // Returns every option in lines of at most `width` columns, for a terminal.
 std::string option_list(std::size_t width);
 
+// Returns what is wrong with a number that a user gave, if it is below 0; else an empty text.
+std::string refuse_negative(const std::string& number);
+
 // Finds the option that a user named; throws a failure that names the most similar option if there is none.
 const base::option_info& option_named(const std::string& name);
 

@@ -1,5 +1,6 @@
 // `tarn report`: shows the findings of a recording, as text for a terminal, as JSON for programs and as an HTML report.
 #include "profiler/report/report.hpp"
+#include "profiler/cli/option_text.hpp"
 
 #include <fmt/format.h>
 
@@ -133,7 +134,7 @@ void add_report(CLI::App& application) {
                     "leave paths, arguments, your names and source lines out of the HTML report");
   command->add_option("--top", request->top, "number of sites to show; default 10")
       ->type_name("N")
-      ->check(CLI::Range(0, 1'000'000));
+      ->check(refuse_negative);
   std::vector<std::string> categories;
   for (std::size_t index = 0; index < analyse::category_count; ++index)
     categories.emplace_back(analyse::name(static_cast<analyse::heap_category>(index)));

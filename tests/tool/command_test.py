@@ -118,6 +118,8 @@ class CommandLine(CommandTest):
         result = self.tarn("report", "--top", "x", "rec")
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertEqual(result.stderr, "tarn: --top: 'x' is not a number; see tarn report --help\n")
+        self.expect_error(self.tarn("report", "--top", "-1", "rec"), 2,
+                          "--top: '-1' is below 0; see tarn report --help")
 
     def test_a_missing_subcommand_or_argument_is_wrong_usage(self):
         self.expect_error(self.tarn("diff"), 2, "BEFORE is required; see tarn diff --help")
