@@ -24,8 +24,9 @@ class Column:
     def is_inline(self):
         return len(self.command) > 1
 
-    def run(self, *arguments, timeout=120, prefix=()):
-        """Runs the program and returns the JSON lines it prints."""
+    def run(self, *arguments, timeout=600, prefix=()):
+        """Runs the program and returns the JSON lines it prints. Each run takes seconds; the longest, for
+        ThreadSanitizer on a busy machine, a few minutes."""
         environment = peers.neutral_environment("TARN_")
         if self.preload:
             environment["LD_PRELOAD"] = self.preload
