@@ -81,7 +81,9 @@ class Semaphores(FolderTest):
         self.check(self.semaphore(report, "await_answer"), category="condition", acquisitions=ROUNDS + 1)
         self.check(self.semaphore(report, "await_work"), category="condition", acquisitions=ROUNDS, still_waiting=[])
         guard = self.semaphore(report, "take_guard")
-        self.assertIn(f"; {guard['waited_count']} times after a wait: ", self.tarn("report", "--quick", "rec").stdout)
+        waits = guard["waited_count"]
+        self.assertIn(f"; {waits} time{'s' if waits != 1 else ''} after a wait: ",
+                      self.tarn("report", "--quick", "rec").stdout)
         self.assertEqual(report["lock_orders"]["inversions"], [])
         self.assertEqual(report["recorder"]["limits"], [])
 
