@@ -523,7 +523,7 @@ class Trials(FixTest):
         self.assertGreater(patched_sites[0]["measured_share"], 0.5)
         self.assertEqual(patched_sites[0]["gain"], "measured")
         lost = [site["problem"] for site in sites if site["measured_share"] is not None and not site["patch"]]
-        self.assertEqual(len(lost), PATCHES)
+        self.assertEqual(len(lost), PATCHES - 1)
         for problem in lost:
             self.assertRegex(problem, r"^(no gain beyond noise|the machine is too noisy to tell|probably faster, "
                                       r".*|slower): median -?[\d.]+ % (of CPU time saved|more CPU time) "
@@ -553,7 +553,7 @@ class Trials(FixTest):
 
     def test_losses_alone_are_no_error(self):
         load = self.burn("grep -q -e [.]reserve -e [.]assign -e [.]clear -e make_shared -e std::move -e pooled.hpp "
-                         "program.cpp shared.hpp other.cpp && echo 20 || echo 1")
+                         "-e 'string& copy' program.cpp shared.hpp other.cpp && echo 20 || echo 1")
         text = self.fix("--build", "true", "--prove", load)
         self.assertRegex(text, r"\n   no patch: slower: median [\d.]+ times the CPU time")
         self.assertNotIn("patch 1:", text)
