@@ -50,8 +50,8 @@ extern TARN_HIDDEN attached_function tarn_attached_begin[], tarn_attached_loader
 extern TARN_HIDDEN const char __ehdr_start[];
 // 0 while nothing is recorded; otherwise the number of the attachment. Each thread keeps the last number that it has
 // seen, so that at its first hook of an attachment it forgets the locks that it held in the previous one.
-TARN_HIDDEN [[gnu::used]] constinit std::uint32_t tarn_attached_state = 0;
-TARN_HIDDEN [[gnu::used]] constinit thread_local std::uint32_t tarn_seen_state = 0;
+[[gnu::used]] TARN_HIDDEN constinit std::uint32_t tarn_attached_state = 0;
+[[gnu::used]] TARN_HIDDEN constinit thread_local std::uint32_t tarn_seen_state = 0;
 }
 
 namespace {
@@ -271,7 +271,7 @@ long begin_once(long file) noexcept {
 
 extern "C" {
 
-TARN_HIDDEN [[gnu::used]] void tarn_begin_attached_thread(attached_function*) noexcept {
+[[gnu::used]] TARN_HIDDEN void tarn_begin_attached_thread(attached_function*) noexcept {
   const bool is_first = tarn_seen_state == 0;
   tarn_seen_state = __atomic_load_n(&tarn_attached_state, __ATOMIC_RELAXED);
   if (is_inside()) return;
@@ -287,7 +287,7 @@ TARN_HIDDEN [[gnu::used]] void tarn_begin_attached_thread(attached_function*) no
 }
 
 // May take the loader's lock, because the program has just called a function of the loader, which takes it, too.
-TARN_HIDDEN [[gnu::used]] void tarn_hook_new_modules(attached_function*) noexcept {
+[[gnu::used]] TARN_HIDDEN void tarn_hook_new_modules(attached_function*) noexcept {
   if (is_inside()) return;
   const hidden_thread hidden;
   unsigned long long loads = 0;
