@@ -292,8 +292,9 @@ class Report(ReportTest):
     def test_text_fits_the_page_and_begins_with_a_summary(self):
         lines = self.report().splitlines()
         self.assertLessEqual(max(map(len, lines)), 100)
-        self.assertIn("", lines[:15])  # one more where the recording has few snapshots
-        self.assertTrue(any("The heap costs" in line for line in lines[:12]))
+        # Some lines more where the recording has few snapshots, or the threads waited for most of the run.
+        self.assertIn("", lines[:17], lines[:18])
+        self.assertTrue(any("The heap costs" in line for line in lines[:15]), lines[:16])
         self.assertNotIn("\x1b", "".join(lines))
 
     def test_colour_on_a_terminal_only(self):
