@@ -155,17 +155,11 @@ SourceLocation thread_in(const clang::Stmt& code) {
 
 }  // namespace
 
-void copy_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
-  using namespace clang::ast_matchers;
-  if (has_sites()) finder->addMatcher(functionDecl(unless(isExpansionInSystemHeader())).bind("function"), this);
-}
+void copy_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) { match_functions(finder); }
 
 void copy_check::check(const clang::ast_matchers::MatchFinder::MatchResult& result) {
-  const auto* function = result.Nodes.getNodeAs<clang::FunctionDecl>("function");
-  if (!function->doesThisDeclarationHaveABody() || function->isDependentContext() ||
-      sites().find(*result.SourceManager, function->getSourceRange()) == nullptr) {
-    return;
-  }
+  const clang::FunctionDecl* function = recorded_function(result);
+  if (function == nullptr) return;
   clang::ASTContext& context = *result.Context;
   const auto is_recorded = [&](clang::SourceRange range) {
     return sites().find(*result.SourceManager, range) != nullptr;

@@ -1,5 +1,7 @@
 #include "profiler/tidy/edit_check.hpp"
 
+#include <clang/ASTMatchers/ASTMatchFinder.h>
+#include <clang/ASTMatchers/ASTMatchers.h>
 #include <clang/Lex/HeaderSearch.h>
 #include <clang/Lex/Lexer.h>
 #include <clang/Lex/PPCallbacks.h>
@@ -100,6 +102,19 @@ void edit_check::registerPPCallbacks(const clang::SourceManager& sources, clang:
 bool edit_check::finds_header(llvm::StringRef header) const {
   return llvm::any_of(include_folders_,
                       [&](const std::string& folder) { return llvm::sys::fs::exists(folder + "/" + header.str()); });
+}
+
+void edit_check::match_functions(clang::ast_matchers::MatchFinder* finder) {
+  using namespace clang::ast_matchers;
+  if (has_sites()) finder->addMatcher(functionDecl(unless(isExpansionInSystemHeader())).bind("function"), this);
+}
+
+const clang::FunctionDecl* edit_check::recorded_function(
+    const clang::ast_matchers::MatchFinder::MatchResult& result) const {
+  const auto* function = result.Nodes.getNodeAs<clang::FunctionDecl>("function");
+  const bool is_recorded = function->doesThisDeclarationHaveABody() && !function->isDependentContext() &&
+                           sites().find(*result.SourceManager, function->getSourceRange()) != nullptr;
+  return is_recorded ? function : nullptr;
 }
 
 void edit_check::add(SourceLocation key, verdict result) { judgements_.push_back({key, std::move(result)}); }

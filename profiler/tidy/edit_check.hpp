@@ -50,6 +50,11 @@ class edit_check : public clang::tidy::ClangTidyCheck {
   bool has_sites() const { return !path_.empty(); }
   const site_list& sites() const { return sites_; }
 
+  // Asks for the functions of the program, if there are sites.
+  void match_functions(clang::ast_matchers::MatchFinder* finder);
+  // Returns the function that match_functions() has found, if it has a body with a site and is no pattern; else null.
+  const clang::FunctionDecl* recorded_function(const clang::ast_matchers::MatchFinder::MatchResult& result) const;
+
   // Adds a verdict. `key` is the location of the judged code, which is the same in each instantiation of a template.
   void add(clang::SourceLocation key, verdict result);
 

@@ -144,17 +144,11 @@ SourceLocation later_code(clang::ASTContext& context, const clang::Stmt& scope, 
 
 }  // namespace
 
-void move_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
-  using namespace clang::ast_matchers;
-  if (has_sites()) finder->addMatcher(functionDecl(unless(isExpansionInSystemHeader())).bind("function"), this);
-}
+void move_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) { match_functions(finder); }
 
 void move_check::check(const clang::ast_matchers::MatchFinder::MatchResult& result) {
-  const auto* function = result.Nodes.getNodeAs<clang::FunctionDecl>("function");
-  if (!function->doesThisDeclarationHaveABody() || function->isDependentContext() ||
-      sites().find(*result.SourceManager, function->getSourceRange()) == nullptr) {
-    return;
-  }
+  const clang::FunctionDecl* function = recorded_function(result);
+  if (function == nullptr) return;
   const auto look = [&](const clang::Stmt& code) {
     walk(code, [&](const clang::Stmt& part, bool) {
       if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part)) judge_reference(*result.Context, *reference);
