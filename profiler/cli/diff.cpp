@@ -1,6 +1,5 @@
 // `tarn diff`: shows the changes between two recordings, site by site, with the predicted beside what came.
 #include "profiler/cli/diff.hpp"
-#include "profiler/cli/option_text.hpp"
 
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/cli/option_text.hpp"
 #include "profiler/findings/heap/replaced.hpp"
 #include "profiler/launch/calibrate.hpp"
 #include "profiler/report/html/file.hpp"

@@ -1,6 +1,5 @@
 // `tarn report`: shows the findings of a recording, as text for a terminal, as JSON for programs and as an HTML report.
 #include "profiler/report/report.hpp"
-#include "profiler/cli/option_text.hpp"
 
 #include <fmt/format.h>
 
@@ -17,6 +16,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/cli/option_text.hpp"
 #include "profiler/format/reader.hpp"
 #include "profiler/launch/calibrate.hpp"
 #include "profiler/report/html/file.hpp"

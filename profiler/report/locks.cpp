@@ -46,9 +46,9 @@ void print_lock_stack(analyse::analysis& analysis, const lock_site& site) {
     }
     sum += acquisitions;
   }
-  if (callers.size() < 2) return print_stack(analysis, site.site);
-  std::stable_sort(callers.begin(), callers.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   const std::vector<analyse::code_location> stack = analysis.stack(site.site);
+  if (callers.size() < 2 || stack.empty()) return print_stack(analysis, site.site);
+  std::stable_sort(callers.begin(), callers.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   fmt::print("   at {}\n", location_text(stack[analyse::own_frame_index(stack)], text_width - 6));
   const std::size_t printed_callers = std::min(shown_lock_callers, callers.size());
   for (std::size_t index = 0; index < printed_callers; ++index) {
