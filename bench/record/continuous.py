@@ -11,6 +11,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -87,6 +88,8 @@ def main():
         folder = pathlib.Path(name)
         pairs = [Pair(server, make, tarn, options.options, folder, supervisor) for server, make in servers.items()
                  if shutil.which(make(folder).command()[0])]
+        if not pairs:
+            raise process.Failed("none of redis-server, memcached and haproxy is installed")
         try:
             start = time.monotonic()
             for minute in range(1, options.minutes + 1):
@@ -105,4 +108,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (process.Failed, OSError, subprocess.SubprocessError) as problem:
+        sys.exit(f"continuous.py: {problem}")
