@@ -8,6 +8,7 @@
 
 #include "base/fault.hpp"
 #include "memory/drop_in/fast.hpp"
+#include "memory/drop_in/program_operators.hpp"
 
 namespace std {
 // libstdc++ and, as an alternative, libc++ throw std::bad_alloc for us.
@@ -83,6 +84,22 @@ template <bool MayThrow>
   return drop_in::allocate_aligned(bytes, aligned, make_aligned_slow<MayThrow>);
 }
 
+// The operators of the program, where it replaces some; set before the program begins.
+constinit bool has_program_operators = false;
+constinit drop_in::operator_set program_operators = {};
+
+[[gnu::always_inline]] inline bool are_replaced() noexcept { return __builtin_expect(has_program_operators, 0) != 0; }
+
+// Calls an operator of the program for a form that returns null in place of an exception.
+template <class Make, class... Arguments>
+[[gnu::cold, gnu::noinline]] void* make_or_null(Make make, Arguments... arguments) noexcept {
+  try {
+    return make(arguments...);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 using std::align_val_t;
@@ -91,24 +108,43 @@ using std::size_t;
 
 // clang-format off
 TARN_EXPORT_FAST void* operator new(size_t n) { return make<true>(n); }
-TARN_EXPORT void* operator new[](size_t n) { return make<true>(n); }
-TARN_EXPORT void* operator new(size_t n, const nothrow_t&) noexcept { return make<false>(n); }
-TARN_EXPORT void* operator new[](size_t n, const nothrow_t&) noexcept { return make<false>(n); }
 TARN_EXPORT void* operator new(size_t n, align_val_t a) { return make<true>(n, a); }
-TARN_EXPORT void* operator new[](size_t n, align_val_t a) { return make<true>(n, a); }
-TARN_EXPORT void* operator new(size_t n, align_val_t a, const nothrow_t&) noexcept { return make<false>(n, a); }
-TARN_EXPORT void* operator new[](size_t n, align_val_t a, const nothrow_t&) noexcept { return make<false>(n, a); }
-
 TARN_EXPORT_FAST void operator delete(void* p) noexcept { drop_in::deallocate(p); }
-TARN_EXPORT void operator delete[](void* p) noexcept { drop_in::deallocate(p); }
-TARN_EXPORT void operator delete(void* p, const nothrow_t&) noexcept { drop_in::deallocate(p); }
-TARN_EXPORT void operator delete[](void* p, const nothrow_t&) noexcept { drop_in::deallocate(p); }
-TARN_EXPORT_FAST void operator delete(void* p, size_t n) noexcept { drop_in::deallocate(p, n); }
-TARN_EXPORT void operator delete[](void* p, size_t n) noexcept { drop_in::deallocate(p, n); }
 TARN_EXPORT void operator delete(void* p, align_val_t) noexcept { drop_in::deallocate(p); }
-TARN_EXPORT void operator delete[](void* p, align_val_t) noexcept { drop_in::deallocate(p); }
-TARN_EXPORT void operator delete(void* p, align_val_t, const nothrow_t&) noexcept { drop_in::deallocate(p); }
-TARN_EXPORT void operator delete[](void* p, align_val_t, const nothrow_t&) noexcept { drop_in::deallocate(p); }
-TARN_EXPORT void operator delete(void* p, size_t n, align_val_t) noexcept { drop_in::deallocate(p, n); }
-TARN_EXPORT void operator delete[](void* p, size_t n, align_val_t) noexcept { drop_in::deallocate(p, n); }
+
+// The others call those that the program replaces, as the language says.
+TARN_EXPORT void* operator new[](size_t n) { return are_replaced() ? program_operators.make(n) : make<true>(n); }
+TARN_EXPORT void* operator new(size_t n, const nothrow_t&) noexcept { return are_replaced() ? make_or_null(program_operators.make, n) : make<false>(n); }
+TARN_EXPORT void* operator new[](size_t n, const nothrow_t&) noexcept { return are_replaced() ? make_or_null(program_operators.make_array, n) : make<false>(n); }
+TARN_EXPORT void* operator new[](size_t n, align_val_t a) { return are_replaced() ? program_operators.make_aligned(n, a) : make<true>(n, a); }
+TARN_EXPORT void* operator new(size_t n, align_val_t a, const nothrow_t&) noexcept { return are_replaced() ? make_or_null(program_operators.make_aligned, n, a) : make<false>(n, a); }
+TARN_EXPORT void* operator new[](size_t n, align_val_t a, const nothrow_t&) noexcept { return are_replaced() ? make_or_null(program_operators.make_aligned_array, n, a) : make<false>(n, a); }
+
+TARN_EXPORT void operator delete[](void* p) noexcept { are_replaced() ? program_operators.drop(p) : drop_in::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, const nothrow_t&) noexcept { are_replaced() ? program_operators.drop(p) : drop_in::deallocate(p); }
+TARN_EXPORT void operator delete[](void* p, const nothrow_t&) noexcept { are_replaced() ? program_operators.drop_array(p) : drop_in::deallocate(p); }
+TARN_EXPORT_FAST void operator delete(void* p, size_t n) noexcept { are_replaced() ? program_operators.drop(p) : drop_in::deallocate(p, n); }
+TARN_EXPORT void operator delete[](void* p, size_t n) noexcept { are_replaced() ? program_operators.drop_array(p) : drop_in::deallocate(p, n); }
+TARN_EXPORT void operator delete[](void* p, align_val_t a) noexcept { are_replaced() ? program_operators.drop_aligned(p, a) : drop_in::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, align_val_t a, const nothrow_t&) noexcept { are_replaced() ? program_operators.drop_aligned(p, a) : drop_in::deallocate(p); }
+TARN_EXPORT void operator delete[](void* p, align_val_t a, const nothrow_t&) noexcept { are_replaced() ? program_operators.drop_aligned_array(p, a) : drop_in::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, size_t n, align_val_t a) noexcept { are_replaced() ? program_operators.drop_aligned(p, a) : drop_in::deallocate(p, n); }
+TARN_EXPORT void operator delete[](void* p, size_t n, align_val_t a) noexcept { are_replaced() ? program_operators.drop_aligned_array(p, a) : drop_in::deallocate(p, n); }
 // clang-format on
+
+namespace {
+
+[[gnu::constructor(102)]] void find_operators() noexcept {
+  constexpr drop_in::operator_set replaceable = {.make = &::operator new,
+                                                 .make_array = &::operator new[],
+                                                 .make_aligned = &::operator new,
+                                                 .make_aligned_array = &::operator new[],
+                                                 .drop = &::operator delete,
+                                                 .drop_array = &::operator delete[],
+                                                 .drop_aligned = &::operator delete,
+                                                 .drop_aligned_array = &::operator delete[] };
+  program_operators = drop_in::find_program_operators(replaceable);
+  has_program_operators = program_operators.make != nullptr;
+}
+
+}  // namespace

@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <new>
+#include <type_traits>
 
 #include "memory/drop_in/fast.hpp"
+#include "memory/drop_in/program_operators.hpp"
 #include "memory/thread/idle_purge.hpp"
 
 namespace {
@@ -76,6 +79,34 @@ int prctl(int option, long second, long third, long fourth, long fifth) {
 }
 
 }  // namespace tarn::drop_in::next
+
+namespace tarn::drop_in {
+
+operator_set find_program_operators(const operator_set& replaceable) noexcept {
+  // A library that is loaded before this one and has the form which hardly a program replaces has all of them: another
+  // malloc, or a recorder. Then nobody calls the drop-in's, except such a library itself.
+  void (*const seldom_replaced)(void*, std::size_t, std::align_val_t) = &::operator delete[];
+  if (::dlsym(RTLD_DEFAULT, "_ZdaPvmSt11align_val_t") != reinterpret_cast<void*>(seldom_replaced)) return {};
+  operator_set operators = replaceable;
+  bool is_any_replaced = false;
+  const auto find = [&](auto& function, const char* name) {
+    void* const address = ::dlsym(RTLD_DEFAULT, name);
+    if (address == nullptr || address == reinterpret_cast<void*>(function)) return;
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
+    is_any_replaced = true;
+  };
+  find(operators.make, "_Znwm");
+  find(operators.make_array, "_Znam");
+  find(operators.make_aligned, "_ZnwmSt11align_val_t");
+  find(operators.make_aligned_array, "_ZnamSt11align_val_t");
+  find(operators.drop, "_ZdlPv");
+  find(operators.drop_array, "_ZdaPv");
+  find(operators.drop_aligned, "_ZdlPvSt11align_val_t");
+  find(operators.drop_aligned_array, "_ZdaPvSt11align_val_t");
+  return is_any_replaced ? operators : operator_set();
+}
+
+}  // namespace tarn::drop_in
 
 extern "C" {
 

@@ -8,6 +8,9 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <cstring>
+
+#include "memory/drop_in/program_operators.hpp"
 
 #ifdef __GLIBC__
 extern "C" {
@@ -65,3 +68,15 @@ int prctl(int option, long second, long third, long fourth, long fifth) {
 }
 
 }  // namespace tarn::drop_in::next
+
+// Defined by static_new.cpp, which C programs do not have: the program's operators, and the drop-in's.
+extern "C" const tarn::drop_in::operator_set tarn_malloc_operators[2] __attribute__((weak));
+
+namespace tarn::drop_in {
+
+operator_set find_program_operators(const operator_set&) noexcept {
+  const operator_set* const sets = tarn_malloc_operators;
+  return sets == nullptr || std::memcmp(&sets[0], &sets[1], sizeof *sets) == 0 ? operator_set() : sets[0];
+}
+
+}  // namespace tarn::drop_in
