@@ -118,7 +118,7 @@ class hidden_thread {
 // memory.
 bool start_late(long file) noexcept;
 // Finds out how the operators new and delete behind ours allocate (new_delete.cpp).
-void try_operators_out() noexcept;
+void find_operators() noexcept;
 
 // The site of a stack, and the thread's counters for its allocations there.
 struct counting_site {

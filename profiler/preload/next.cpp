@@ -27,6 +27,11 @@ constinit std::atomic<std::size_t> early_used = 0;
 
 extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], _end[];
 
+bool is_ours(const void* function) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(function);
+  return address >= reinterpret_cast<std::uintptr_t>(__ehdr_start) && address < reinterpret_cast<std::uintptr_t>(_end);
+}
+
 // Returns the handle for looking up the functions behind ours: after this library if it is preloaded, else in the scope
 // of the program, which began without it. If this library is preloaded, the program finds our functions first.
 void* scope_behind() noexcept {
@@ -34,10 +39,7 @@ void* scope_behind() noexcept {
   void* handle = scope.load(std::memory_order_relaxed);
   if (handle != RTLD_DEFAULT) return handle;
   constexpr const char* seldom_defined = "thrd_create";
-  const auto function = reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_DEFAULT, seldom_defined));
-  const bool is_ours =
-      function >= reinterpret_cast<std::uintptr_t>(__ehdr_start) && function < reinterpret_cast<std::uintptr_t>(_end);
-  handle = is_ours ? RTLD_NEXT : ::dlopen(nullptr, RTLD_LAZY);
+  handle = is_ours(::dlsym(RTLD_DEFAULT, seldom_defined)) ? RTLD_NEXT : ::dlopen(nullptr, RTLD_LAZY);
   scope.store(handle, std::memory_order_relaxed);  // every thread finds the same
   return handle;
 }
@@ -89,6 +91,13 @@ const allocator* look_for_next() noexcept {
 void* next_function(const char* name) noexcept {
   const hidden_thread hidden;  // dlsym allocates a message for a missing name; the next call frees it
   return function_behind(name);
+}
+
+void* program_function(const char* name) noexcept {
+  const hidden_thread hidden;
+  void* const function = ::dlsym(RTLD_DEFAULT, name);
+  if (function == nullptr || is_ours(function)) return function_behind(name);
+  return is_definition(function) ? function : first_definition(name);
 }
 
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept {

@@ -35,6 +35,8 @@ inline const allocator* next() noexcept {
 // Returns the function called `name` behind ours, or null. Not every program has all of the C++ operators, for
 // example.
 void* next_function(const char* name) noexcept;
+// Returns the function that the program would call by that name without this library, or null.
+void* program_function(const char* name) noexcept;
 
 // Returns memory from a small pool for those first calls, or null when the pool is used up. It is never given back.
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept;

@@ -143,6 +143,11 @@ class Attach(FolderTest):
                     self.say(program, "blocks 500")
                 self.finish(program)
 
+    def test_a_program_may_have_replaced_some_operators_alone(self):
+        self.end(self.record(program := self.start(PATHS.partly_replaced, "wait"), "--for", "300ms"), interrupt=False)
+        self.assertEqual((program.communicate(timeout=HANG_S), program.returncode), (("", None), 0))
+        self.assertGreaterEqual(self.report()["heap"]["allocations"], 10_000)
+
     def test_addresses_that_are_left_over_on_the_stack_are_no_calls(self):
         program = self.program(LD_PRELOAD=PATHS.library)
         program.stdin.write("leave\n")
@@ -592,4 +597,4 @@ class Attach(FolderTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "attached", "own", "plugin", "library", "static")
+    main("tarn", "attached", "partly-replaced", "own", "plugin", "library", "static")

@@ -207,6 +207,13 @@ class Record(FolderTest):
                     self.assertGreaterEqual(heap["allocations"], 500_000)
                     self.assertLess(heap["allocations"] - heap["frees"], 100)
 
+    def test_a_program_may_replace_some_operators_alone(self):
+        for options in ((), ("--heap",), ("--heap", "--full"), ("--locks",)):
+            with self.subTest(options=options):
+                self.tarn("record", *options, "-o", "rec", "--", PATHS.partly_replaced, code=0)
+                if options[:1] == ("--heap",):
+                    self.assertGreaterEqual(self.report()["heap"]["allocations"], 80_000)
+
     def test_a_program_with_functions_of_its_own_is_said_to_have_them(self):
         unseen = f"{PATHS.own_malloc} has a malloc of its own: its heap was not recorded"
         self.assertIn(f"tarn: {unseen}\n", self.record(PATHS.own_malloc).stderr)
@@ -436,4 +443,4 @@ class Record(FolderTest):
 
 if __name__ == "__main__":
     main("tarn", "library", "sites", "returned", "static", "close", "branches", "own-malloc", "own-new", "fixed",
-         "operators", "close-malloc", "close-new", "zeroed-new")
+         "operators", "partly-replaced", "close-malloc", "close-new", "zeroed-new")

@@ -325,7 +325,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
     unhooked = unhooked_functions();
   }
   if (file >= 0) {
-    try_operators_out();
+    find_operators();
     note_own_malloc_of_program();
   }
   return static_cast<long>(attachments) | unhooked << tarn::format::unhooked_shift;
