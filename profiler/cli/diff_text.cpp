@@ -25,7 +25,9 @@ constexpr const char* cpu_seconds_advice =
 // Compares the measured CPU time with the prediction.
 std::string measured_text(const predicted_saving& predicted, const range& saved) {
   if (saved.high < predicted.ns.low) return "the CPU time shows less";
-  if (saved.low > predicted.ns.high && !predicted.saves_more) return "the CPU time shows more";
+  if (saved.low > predicted.ns.high)
+    return predicted.saves_more ? "the CPU time shows more, because such a remedy saves other work, too"
+                                : "the CPU time shows more";
   return saved.low > 0 ? "the CPU time saved is as predicted" : "the CPU time does not tell whether they did";
 }
 
@@ -226,6 +228,7 @@ std::string saving_text(const side& before, const range& saved) {
 }
 
 void print_allocations(const analyse::difference& difference) {
+  constexpr double min_base = 100;  // a share of fewer allocations tells nothing
   for (std::size_t index = 0; index < analyse::category_count; ++index) {
     if (difference.before[index] == 0 && difference.after[index] == 0) continue;
     const double earlier = static_cast<double>(difference.before[index]),
@@ -239,7 +242,7 @@ void print_allocations(const analyse::difference& difference) {
     fmt::print("{:>12} {:>20} → {:>20} allocations{}\n", analyse::name(static_cast<analyse::heap_category>(index)),
                count_of(difference.before[index], difference.before_variance[index]),
                count_of(difference.after[index], difference.after_variance[index]),
-               earlier == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (later - earlier) / earlier));
+               earlier < min_base ? "" : fmt::format(" {:>+8.1f} %", 100 * (later - earlier) / earlier));
   }
 }
 
@@ -286,8 +289,9 @@ void print_text(const whole_comparison& comparison, const diff_request& request)
         has_comparable_cpu ? "; " + measured_text(predicted, saved_cpu(before, after, request)) : "";
     fmt::print(
         "{}.\n",
-        wrap_text(fmt::format("The remedies that were applied (or whose site is gone) were predicted to save {}{}",
-                              cost_text(before.analysis, predicted.ns), measured),
+        wrap_text(fmt::format("The prediction for the remedies that were applied, or whose site is gone: {}{}",
+                              gain_text(before.analysis, predicted.ns, predicted.saves_more ? allocator_alone : ""),
+                              measured),
                   3));
   }
   for (const std::string& note : notes_on(comparison, request)) {

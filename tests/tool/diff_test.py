@@ -64,7 +64,7 @@ class Diff(FolderTest):
         self.assertTrue(any(re.search("hoist was predicted to save .*; it was not taken$", line) for line in lines))
         self.assertRegex(lines[0], r"^(Faster: saves |Slower: costs |No clear difference: about [\d.]+ % "
                                    r"(more|less) CPU \([\d.]+ % more to [\d.]+ % less\)\.$)", "the verdict comes first")
-        self.assertNotIn("The remedies that", self.diff("half", "rec"), "none was taken")
+        self.assertNotIn("The prediction for", self.diff("half", "rec"), "none was taken")
         self.assertTrue(any("more" in line for line in self.diff("half", "rec").splitlines()))
 
     def test_the_verdict_gives_shares_of_cpu(self):
@@ -123,8 +123,8 @@ class Diff(FolderTest):
                                   ((low + high) / 2, "saved is as predicted")):
             seconds = f"2,{2 - saved_ns / 1e9:.9f}"
             text = " ".join(self.diff("--cpu-seconds", seconds, before, after).split())
-            self.assertRegex(text, r"The remedies that were applied \(or whose site is gone\) were predicted to save "
-                                   rf"[^;]*; the CPU time {verdict}\.")
+            self.assertRegex(text, r"The prediction for the remedies that were applied, or whose site is gone: "
+                                   rf"saves about [^;]*; the CPU time {verdict}\.")
         self.assertIn("By the cost model alone, the heap costs ", text)
 
     def test_few_sites_do_not_tell_another_load(self):
