@@ -368,7 +368,8 @@ void region_file::read_locks(recording& target) const {
   if (target.locks.empty()) target.locks.emplace_back();
   while (target.locks.size() < count) {
     const auto& record = *record_at<lock_record>(header_->lock_at[target.locks.size()].load(std::memory_order_acquire));
-    target.locks.push_back({record.image, static_cast<lock_type>(record.type), record.site, record.address});
+    target.locks.push_back({record.image, static_cast<lock_type>(record.type), record.site, record.address,
+                            record.is_process_shared != 0});
   }
 }
 

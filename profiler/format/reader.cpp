@@ -128,7 +128,9 @@ void read_locks(decoder& input, recording& result) {
   while (!input.at_end()) {
     lock_facts lock;
     lock.image = read_small_number(input, max_images);
-    lock.type = static_cast<lock_type>(read_small_number(input, lock_types - 1));
+    const std::uint32_t type = read_small_number(input, 2 * lock_types - 1);
+    lock.type = static_cast<lock_type>(type % lock_types);
+    lock.is_process_shared = type >= lock_types;
     lock.site = read_index(input, result.sites.size());
     lock.address = input.number();
     if (result.locks.size() == max_locks) throw unreadable("too many locks");

@@ -198,6 +198,7 @@ struct lock_facts {
   lock_type type = lock_type::mutex;
   std::uint32_t site = 0;  // the site of its first use
   std::uint64_t address = 0;
+  bool is_process_shared = false;  // other processes may use it, too
   auto operator<=>(const lock_facts&) const = default;
 };
 

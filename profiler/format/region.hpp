@@ -79,7 +79,7 @@ struct quiet_record {
 };
 struct lock_record {
   std::uint32_t image, type;  // lock_type
-  std::uint32_t site, reserved;
+  std::uint32_t site, is_process_shared;
   std::uint64_t address;
 };
 // Each kind has its own form of cells. The key is site << 32 | the owner, the number of the system call, the lock, or

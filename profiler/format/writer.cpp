@@ -290,7 +290,7 @@ void writer::locks(const recording& now) {
     for (; number < now.locks.size() && output.bytes().size() < block_bytes; ++number) {
       const lock_facts& lock = now.locks[number];
       output.number(lock.image);
-      output.number(static_cast<std::uint32_t>(lock.type));
+      output.number(static_cast<std::uint32_t>(lock.type) + (lock.is_process_shared ? lock_types : 0));
       output.number(lock.site);
       output.number(lock.address);
       written_.locks.push_back(lock);

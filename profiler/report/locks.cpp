@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "profiler/findings/waits/stacks.hpp"
@@ -26,35 +27,51 @@ std::string waits_text(std::uint64_t contended, std::uint64_t waited_ns) {
                         : fmt::format("{}, {} in all", count_text(contended, "wait"), duration_text(waited_ns));
 }
 
+// The use of a lock by one caller of the function that takes it.
+struct lock_caller {
+  std::string location;
+  std::uint64_t acquisitions = 0, held_ns = 0;
+};
+
+std::vector<lock_caller> callers_of(analyse::analysis& analysis, const lock_site& site) {
+  std::vector<lock_caller> callers;
+  for (std::size_t index = 0; index < std::min(asked_stacks, site.stacks.size()); ++index) {
+    const analyse::lock_stack& use = site.stacks[index];
+    const std::vector<analyse::code_location> stack = analysis.stack(use.site);
+    const std::size_t frame = caller_index(stack);
+    if (use.acquisitions == 0 || frame == stack.size()) continue;
+    const std::string location = location_text(stack[frame], text_width - 56);
+    auto match = std::find_if(callers.begin(), callers.end(),
+                              [&](const lock_caller& caller) { return caller.location == location; });
+    if (match == callers.end()) match = callers.insert(match, {location});
+    match->acquisitions += use.acquisitions;
+    match->held_ns += use.held_ns;
+  }
+  std::stable_sort(callers.begin(), callers.end(), [](const lock_caller& a, const lock_caller& b) {
+    return std::tie(a.held_ns, a.acquisitions) > std::tie(b.held_ns, b.acquisitions);
+  });
+  return callers;
+}
+
 // Prints the stack that takes a lock most often, or, where several callers do, how much of it each of them does.
 void print_lock_stack(analyse::analysis& analysis, const lock_site& site) {
-  std::vector<std::pair<std::string, std::uint64_t>> callers;
-  std::uint64_t sum = 0;
-  for (std::size_t index = 0; index < std::min(asked_stacks, site.stacks.size()); ++index) {
-    const auto& [number, acquisitions] = site.stacks[index];
-    const std::vector<analyse::code_location> stack = analysis.stack(number);
-    std::size_t frame = analyse::own_frame_index(stack) + 1;
-    while (frame < stack.size() && analyse::is_runtime_code(stack[frame])) ++frame;
-    if (acquisitions == 0 || frame >= stack.size()) continue;
-    const std::string caller = location_text(stack[frame], text_width - 24);
-    const auto match =
-        std::find_if(callers.begin(), callers.end(), [&](const auto& entry) { return entry.first == caller; });
-    if (match == callers.end()) {
-      callers.emplace_back(caller, acquisitions);
-    } else {
-      match->second += acquisitions;
-    }
-    sum += acquisitions;
-  }
+  const std::vector<lock_caller> callers = callers_of(analysis, site);
   const std::vector<analyse::code_location> stack = analysis.stack(site.site);
   if (callers.size() < 2 || stack.empty()) return print_stack(analysis, site.site);
-  std::stable_sort(callers.begin(), callers.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   fmt::print("   at {}\n", location_text(stack[analyse::own_frame_index(stack)], text_width - 6));
+  lock_caller sum;
+  for (const lock_caller& caller : callers) sum.acquisitions += caller.acquisitions, sum.held_ns += caller.held_ns;
+  const auto share = [](std::uint64_t part, std::uint64_t whole) {
+    return fmt::format("{:.0f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
+  };
   const std::size_t printed_callers = std::min(shown_lock_callers, callers.size());
   for (std::size_t index = 0; index < printed_callers; ++index) {
+    const lock_caller& caller = callers[index];
     const bool is_last = index + 1 == printed_callers && callers.size() > printed_callers;
-    fmt::print("   {:>3.0f} % by {}{}\n", 100 * static_cast<double>(callers[index].second) / static_cast<double>(sum),
-               callers[index].first, is_last ? fmt::format(", and {} more", callers.size() - printed_callers) : "");
+    fmt::print("   {}{} of the acquisitions: by {}{}\n",
+               sum.held_ns == 0 ? "" : share(caller.held_ns, sum.held_ns) + " of the time held, ",
+               share(caller.acquisitions, sum.acquisitions), caller.location,
+               is_last ? fmt::format(", and {} more", callers.size() - printed_callers) : "");
   }
 }
 
@@ -69,7 +86,7 @@ void print_site(analyse::analysis& analysis, const lock_site& site, bool is_only
   if (site.waits.empty()) return;
   const analyse::lock_wait& longest = site.waits.front();
   const bool is_same = std::any_of(site.stacks.begin(), site.stacks.end(),
-                                   [&](const auto& stack) { return stack.first == longest.holder_site; });
+                                   [&](const analyse::lock_stack& stack) { return stack.site == longest.holder_site; });
   const bool is_shown = is_same && site.stacks.size() == 1;
   const std::uint64_t waited_ns = std::max<std::uint64_t>(site.sums[format::wait_ticks], longest.nanoseconds);
   fmt::print(

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "profiler/findings/waits/stacks.hpp"
@@ -13,6 +15,12 @@ namespace {
 constexpr std::size_t shown_frames = 4;  // counted from the first that is not the C library's
 
 }  // namespace
+
+std::size_t caller_index(const std::vector<analyse::code_location>& stack) {
+  std::size_t index = analyse::own_frame_index(stack) + 1;
+  while (index < stack.size() && analyse::is_runtime_code(stack[index])) ++index;
+  return std::min(index, stack.size());
+}
 
 void print_stack(analyse::analysis& analysis, std::uint32_t site) {
   const std::vector<analyse::code_location> stack = analysis.stack(site);

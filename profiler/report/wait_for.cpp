@@ -108,6 +108,9 @@ void print_wait_for_chain(analyse::analysis& analysis, const wait_for_chain& cha
     }
     fmt::print("   held by {}, acquired at {}\n", holders_text(recording, link),
                location_of(analysis, link.holder_site));
+    const std::vector<analyse::code_location> stack = analysis.stack(link.holder_site);
+    if (const std::size_t caller = caller_index(stack); caller < stack.size())
+      fmt::print("      by {}\n", location_text(stack[caller], text_width - 9));
   }
   for (std::size_t index = 0; index < std::min(chain.work.size(), max_shown_work); ++index) {
     const analyse::held_work& work = chain.work[index];

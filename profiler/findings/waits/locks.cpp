@@ -60,6 +60,18 @@ std::uint64_t mean_hold(const lock_group& group) {
   return holds == 0 ? 0 : group.sums[format::held_ticks] / holds;
 }
 
+// Returns the mean hold of an instant at which the lock is held.
+std::uint64_t typical_hold(const lock_group& group, const uses_by_stack& uses) {
+  double weighted_ns = 0, held_ns = 0;
+  for (const auto& [site, use] : uses) {
+    if (use.holds == 0) continue;
+    const auto stack_ns = static_cast<double>(use.held_ns);
+    weighted_ns += stack_ns * (stack_ns / static_cast<double>(use.holds));
+    held_ns += stack_ns;
+  }
+  return std::max(mean_hold(group), held_ns == 0 ? 0 : static_cast<std::uint64_t>(weighted_ns / held_ns));
+}
+
 bool has_deadlock(const lock_group& group) {
   return std::any_of(group.still_waiting.begin(), group.still_waiting.end(),
                      [](const unfinished_wait& wait) { return wait.is_deadlock; });
@@ -67,7 +79,7 @@ bool has_deadlock(const lock_group& group) {
 
 lock_category categorise(const lock_group& group, bool has_one_thread_each, std::uint64_t wall_ns) {
   if (!group.still_waiting.empty()) return lock_category::contended;  // also where a thread waits for itself
-  if (has_one_thread_each) return lock_category::one_thread;
+  if (has_one_thread_each && !group.is_held_elsewhere && !group.is_process_shared) return lock_category::one_thread;
   const bool has_waits = group.sums[format::contended] + group.sums[format::refused] != 0 &&
                          (is_share(group.sums[format::contended], group.sums[format::acquisitions], seldom) ||
                           is_share(group.sums[format::wait_ticks], wall_ns, seldom));
@@ -179,7 +191,7 @@ std::string remedy_for(const lock_group& group, std::uint64_t wall_ns) {
       if (group.read_mostly && !group.read_mostly->is_known) {
         return presumed_remedy(*group.read_mostly) + "tarn::spin_mutex, which costs less";
       }
-      if (group.type == lock_type::mutex && mean_hold(group) < 1000) {
+      if (group.type == lock_type::mutex && !group.is_process_shared && mean_hold(group) < 1000) {
         return "hardly ever waited for, and held shortly: tarn::spin_mutex is smaller and costs less";
       }
       return {};
@@ -216,7 +228,7 @@ std::uint64_t held_wait_ns(const lock_group& group) {
   return waited_ns - std::min(waited_ns, group.sums[format::free_ticks]);
 }
 
-bool is_held_long(const lock_group& group) { return mean_hold(group) >= long_hold_ns; }
+bool is_held_long(const lock_group& group) { return group.typical_hold_ns >= long_hold_ns; }
 
 std::string contended_remedy(const lock_group& group) {
   if (group.read_mostly && group.read_mostly->is_known) {
@@ -226,8 +238,18 @@ std::string contended_remedy(const lock_group& group) {
   if (has_deadlock(group))
     return "a deadlock: take the locks in one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock";
   if (group.sums[format::holds] + group.still_held == 0)
-    return "how long it is held was not seen; record with --full to see who holds it";
-  const std::string prefix = "held " + command::duration_text(mean_hold(group)) + " on average: ";
+    return "how long it is held was not seen: it was acquired before the recording, in another process or between two "
+           "samples (a start with --full records all)";
+  if (group.is_held_elsewhere) {
+    return std::string("another process had it meanwhile, or a thread that was not recorded") +
+           (group.is_process_shared ? " (it is declared to be one of several processes)" : "") +
+           ": record that, too, and do less while it is held there";
+  }
+  const std::uint64_t mean_ns = mean_hold(group);
+  std::string prefix = "held " + command::duration_text(mean_ns) + " on average";
+  if (group.typical_hold_ns > 2 * mean_ns)
+    prefix += ", most of that time for about " + command::duration_text(group.typical_hold_ns) + " at once";
+  prefix += ": ";
   if (!group.calls_inside.empty()) {
     const std::string& call = group.calls_inside.front().name;
     return prefix + "call " + call + " without it" +
@@ -284,6 +306,7 @@ lock_findings find_locks(const format::recording& recording) {
     group.facts.type = facts.type;
     group.is_awaited = awaited.has(lock);
     group.facts.first_site = facts.site;
+    group.facts.is_process_shared = group.facts.is_process_shared || facts.is_process_shared;
     if (group.facts.address == 0) group.facts.address = facts.address;
     return group;
   };
@@ -379,13 +402,16 @@ lock_findings find_locks(const format::recording& recording) {
     for (collected_site* const collected_at_site : order) {
       for (const std::uint32_t site : collected_at_site->sites) {
         group.index_by_site[site] = group.sites.size();
-        collected_at_site->facts.stacks.emplace_back(site, collected.uses[site].acquisitions);
+        const stack_use& use = collected.uses[site];
+        collected_at_site->facts.stacks.push_back({site, use.acquisitions, use.held_ns});
       }
       std::stable_sort(collected_at_site->facts.stacks.begin(), collected_at_site->facts.stacks.end(),
-                       [](const auto& a, const auto& b) { return a.second > b.second; });
+                       [](const lock_stack& a, const lock_stack& b) { return a.acquisitions > b.acquisitions; });
       group.sites.push_back(std::move(collected_at_site->facts));
     }
     group.error = error_of(group.sums);
+    group.typical_hold_ns = typical_hold(group, collected.uses);
+    group.is_held_elsewhere = has_one_thread_each && group.sums[format::wait_ticks] != 0;
     group.category = collected.is_awaited ? lock_category::condition : categorise(group, has_one_thread_each, wall_ns);
     group.library = own_frames.installed_library(group.first_site);
     group.read_mostly = find_read_mostly(recording, group, collected.uses, own_frames);

@@ -40,14 +40,19 @@ struct unfinished_wait {
   bool is_deadlock = false;                   // the holder waited for this thread in turn, perhaps by way of others
 };
 
+// The acquisitions of a lock from one call stack.
+struct lock_stack {
+  std::uint32_t site = 0;
+  std::uint64_t acquisitions = 0, held_ns = 0;
+};
+
 // The use of a lock by one function of the program, or of a library other than the C library.
 struct lock_site {
-  std::uint32_t site = 0;  // the stack that takes it most often
-  // All stacks, with their acquisitions; the most frequent first. They differ behind the function that takes the lock.
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> stacks;
-  format::lock_counts sums{};    // sums over all threads; times in nanoseconds
-  double error = 0;              // relative error of the acquisitions, not exceeded in 95 of 100 recordings; 0: exact
-  std::vector<lock_wait> waits;  // the longest first
+  std::uint32_t site = 0;          // the stack that takes it most often
+  std::vector<lock_stack> stacks;  // the most frequent first; they differ behind the function that takes the lock
+  format::lock_counts sums{};      // sums over all threads; times in nanoseconds
+  double error = 0;                // relative error of the acquisitions, not exceeded in 95 of 100 recordings; 0: exact
+  std::vector<lock_wait> waits;    // the longest first
 };
 
 // Calls of one kind that threads make while they hold a lock, as far as stacks and times tell.
@@ -64,8 +69,11 @@ struct lock_group {
   std::uint64_t address = 0;  // the address of the first of them
   std::uint32_t locks = 0, threads = 0;
   bool may_have_more_threads = false;  // as of thread_count
+  bool is_process_shared = false;      // other processes may use it, too
+  bool is_held_elsewhere = false;      // its one thread waited for it: nobody saw who had it
   format::lock_counts sums{};          // sums over all sites; times in nanoseconds
   double error = 0;                    // as of a site
+  std::uint64_t typical_hold_ns = 0;   // the mean hold of its call stacks, each by the time for which it holds the lock
   lock_category category = lock_category::uncontended;
   std::vector<lock_site> sites;                        // sorted by longest waits, then by most acquisitions
   std::map<std::uint32_t, std::size_t> index_by_site;  // indexes into `sites`, by site of the recording

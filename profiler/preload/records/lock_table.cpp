@@ -1,6 +1,9 @@
 #include "profiler/preload/records/lock_table.hpp"
 
+#include <pthread.h>
+
 #include <cstddef>
+#include <cstdint>
 
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/base/memory.hpp"
@@ -42,6 +45,22 @@ lock_entry& slot_of(lock_entry* table_entries, const void* address) noexcept {
   }
 }
 
+// Returns true for a lock that its program has declared to be one of several processes.
+bool is_process_shared(const void* address, format::lock_type type) noexcept {
+  constexpr int shared_mutex = 128;  // the C library's flag in the kind of a mutex
+  struct semaphore {                 // as the C library has it
+    std::uint64_t value;
+    int is_shared;
+  };
+  switch (type) {
+    case format::lock_type::mutex:
+      return (static_cast<const pthread_mutex_t*>(address)->__data.__kind & shared_mutex) != 0;
+    case format::lock_type::reader_writer: return static_cast<const pthread_rwlock_t*>(address)->__data.__shared != 0;
+    case format::lock_type::semaphore: return static_cast<const semaphore*>(address)->is_shared != 0;
+    default: return false;
+  }
+}
+
 // Gives the lock a number and a record in the region. The caller holds `table_lock`. Returns 0 when there is no room.
 std::uint32_t note(const void* address, format::lock_type type, std::uint32_t site) noexcept {
   std::uint32_t number = header().locks.load(std::memory_order_relaxed);
@@ -53,6 +72,7 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
   record.image = image();
   record.type = static_cast<std::uint32_t>(type);
   record.site = site;
+  record.is_process_shared = is_process_shared(address, type) ? 1 : 0;
   record.address = reinterpret_cast<std::uintptr_t>(address);
   header().lock_at[number].store(offset, std::memory_order_release);
   header().locks.store(number + 1, std::memory_order_release);

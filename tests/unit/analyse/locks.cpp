@@ -317,6 +317,36 @@ TEST(locks, of_a_recording_without_the_heap_are_judged_by_how_long_they_are_held
   EXPECT_THAT(only(recording).remedy, AllOf(HasSubstr("reloadable"), Not(HasSubstr("alloc"))));
 }
 
+TEST(locks, that_one_thread_waits_for_are_held_elsewhere) {
+  format::recording recording = recording_with(lock_type::mutex, {200'000, 30, 500'000'000}, {});
+  recording.acquisitions.erase({2, 1, 1});
+  const lock_group waited = only(recording);
+  EXPECT_EQ(waited.category, lock_category::contended);
+  EXPECT_THAT(waited.remedy, AllOf(HasSubstr("another process had it"), Not(HasSubstr("declared"))));
+  recording.locks[1].is_process_shared = true;
+  EXPECT_THAT(only(recording).remedy, HasSubstr("declared to be one of several processes"));
+}
+
+TEST(locks, of_several_processes_are_not_one_threads_alone) {
+  format::recording recording = recording_with(lock_type::mutex, {200'000}, {});
+  recording.acquisitions.erase({2, 1, 1});
+  EXPECT_THAT(only(recording).remedy, HasSubstr("one thread alone"));
+  recording.locks[1].is_process_shared = true;
+  EXPECT_EQ(only(recording).category, lock_category::uncontended);
+  EXPECT_EQ(only(recording).remedy, "");
+}
+
+TEST(locks, are_held_long_where_most_of_the_time_is_of_long_holds) {
+  // Site 1 holds it for 0.2 µs each, site 2 for 0.7 ms: 4.7 µs on average.
+  const lock_group mixed =
+      only(recording_with(lock_type::mutex, {300'000, 9000, 90'000'000, 60'000'000}, {2000, 20, 100, 1'400'000'000}));
+  EXPECT_TRUE(is_held_long(mixed));
+  EXPECT_THAT(mixed.remedy, AllOf(HasSubstr("most of that time for about"), HasSubstr("do less while it is held")));
+  const lock_group even =
+      only(recording_with(lock_type::mutex, {300'000, 9000, 90'000'000, 60'000'000}, {2000, 20, 100, 400'000}));
+  EXPECT_FALSE(is_held_long(even));
+}
+
 TEST(locks, taken_through_one_function_are_told_apart_by_its_callers) {
   format::recording recording = lookups_and_reloads({0x500, 0x1120, 0x2100, 0x3000});
   recording.sites[1].frames = {0x700, 0x1001, 0x2000};

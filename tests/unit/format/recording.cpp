@@ -78,6 +78,7 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   recording.cells[{3, 3, 3}][blocks] = 1;
   recording.calls[{3, 3, 0}][calls] = 1;
   recording.locks.push_back({1, lock_type::condition, 3, 8});
+  recording.locks.push_back({1, lock_type::mutex, 3, 16, true});
   recording.acquisitions[{1, 0, 1}][acquisitions] += 1;
   recording.waits[{3, 3, 2, 3, 3}][waits] = 5;
   recording.orders[{3, 3, 2, 1, 1, 0}][orders] = 1;
