@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/findings/waits/awaited_locks.hpp"
 #include "profiler/format/recorder_library.hpp"
 
 namespace tarn::analyse {
@@ -64,12 +65,15 @@ double sampled_recorder_ns(const format::recording& recording) {
   return as_double(samples) * as_double(cpu.interval_ns);
 }
 
-// Returns true if threads waited for locks for a hundredth of the run or more. A recorder makes the work under a lock
-// longer, so threads wait more often, and what these waits cost has no price.
+// Returns true if threads waited for each other's locks for a thousandth of the run or more. A recorder makes the work
+// under a lock longer, so threads wait more often, and what these waits cost has no price.
 bool is_contended(const format::recording& recording) {
-  constexpr std::uint64_t wall_parts = 100;
+  constexpr std::uint64_t wall_parts = 1000;
+  const awaited_locks awaited(recording);
   std::uint64_t wait_ticks = 0;
-  for (const auto& [key, value] : recording.acquisitions) wait_ticks += value[format::wait_ticks];
+  for (const auto& [key, value] : recording.acquisitions) {
+    if (!awaited.has(key.lock)) wait_ticks += value[format::wait_ticks];
+  }
   const std::uint64_t waited_ns = format::nanoseconds(recording.clock, wait_ticks);
   return waited_ns != 0 && waited_ns >= recording.end.wall_us * 1000 / wall_parts;
 }
@@ -115,8 +119,9 @@ std::string cost_text_of(const format::recording& recording) {
   const recording_cost cost = cost_of(recording);
   if (!cost.is_known) return "what recording took is not known: it could not be measured";
   const double total_ns = cost.total_ns();
-  std::string text = std::string("recording took ") + (is_contended(recording) ? "at least " : "") +
-                     seconds_text(total_ns) + " s of the CPU time";
+  const bool adds_waits = is_contended(recording);
+  std::string text =
+      std::string("recording took ") + (adds_waits ? "at least " : "") + seconds_text(total_ns) + " s of the CPU time";
   if (const double spent_ns = as_double(recording.end.user_us + recording.end.system_us) * 1000; spent_ns > 0) {
     std::array<char, 32> share{};
     std::snprintf(share.data(), share.size(), ", %.1f %%", 100 * std::min(total_ns / spent_ns, 1.0));
@@ -132,6 +137,7 @@ std::string cost_text_of(const format::recording& recording) {
     text += separator + std::string(kind) + ' ' + seconds_text(ns);
     separator = ", ";
   }
+  if (adds_waits) text += ", without the waits for locks that it adds";
   return text;
 }
 

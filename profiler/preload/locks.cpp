@@ -105,9 +105,18 @@ void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
 // Returns true while the last holder of each lock is known, also without a log of releases.
 bool knows_holders() noexcept { return header().interval == 0 || lock_samples::has_recorded_all(); }
 
+// Returns false where the threads that wait for the lock can do without this release of it.
+bool is_release_due(const void* lock) noexcept {
+  const lock_entry* const entry = known_entry(lock);
+  release_log* const log = entry == nullptr ? nullptr : entry->log.load(std::memory_order_acquire);
+  return log != nullptr && log->is_due(clock_ticks());
+}
+
 // Notes the holder of the lock for the threads that wait for it.
 void name_holder(thread& self, held_lock& hold, const caller& present) noexcept {
   if (self.shared_lock() != nullptr) return;
+  // One that was recorded is timed, which tells when the lock was free.
+  if (hold.weight == 0 && !knows_holders() && !is_release_due(hold.address)) return;
   attribute(self, hold, present);
   if (hold.cell == nullptr) return;
   const auto site = static_cast<std::uint32_t>(hold.cell->key.load(std::memory_order_relaxed) >> 32);
@@ -263,6 +272,8 @@ void acquisition::begin_wait() noexcept {
   if (guard && type_ == format::lock_type::semaphore) give_up_own(guard.self(), address_);
   if (guard && type_ != format::lock_type::condition) {
     has_mark_ = header().interval == 0 || guard.self().samples_of_waits.takes_next(clock_ticks());
+    release_log* const log = has_mark_ && !is_excess(*entry_) ? log_of(*entry_) : nullptr;
+    if (log != nullptr) log->begin_wait(clock_ticks());
     // The mark is set before the thread begins to wait, so the holder that releases the lock sees the mark.
     if (has_mark_) waiter_count(address_).fetch_add(1, std::memory_order_seq_cst);
     if (knows_holders()) holder_ = entry_->holder.load(std::memory_order_relaxed);

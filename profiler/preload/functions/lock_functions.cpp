@@ -349,10 +349,11 @@ TARN_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec*
                         reinterpret_cast<long>(deadline));
 }
 TARN_EXPORT int sem_post(sem_t* semaphore) noexcept {
-  take_step();
   if (!post_unrecorded(semaphore)) [[unlikely]]
     post_counted(semaphore, TARN_CALLER());
-  return next_sem_post()(semaphore);
+  const int result = next_sem_post()(semaphore);
+  take_step();  // where it decides, that takes microseconds, for which the others would wait
+  return result;
 }
 TARN_EXPORT int sem_destroy(sem_t* semaphore) noexcept {
   if (records(lock_kind)) note_semaphore_end(semaphore);

@@ -15,20 +15,45 @@ struct known_hold {
 
 // The last releases of one lock for which threads waited; all zeroes at first. The thread that holds the lock adds its
 // release before it releases the lock; of several readers, several may do so at once.
+//
+// A thread that waits for its turn on a processor waits for milliseconds, in which the others may release the lock a
+// million times. So after its first releases, a wait needs only those that are some part of its time apart. Those that
+// pass in between become one hold by the last thread that has noted itself.
 class release_log {
  public:
   static constexpr std::uint64_t size = 32;
+  static constexpr std::uint64_t dense_releases = 16;   // of each wait; they are all due
+  static constexpr std::uint64_t inverse_distance = 8;  // the others are this part of the wait apart
+
+  // Notes that a thread begins to wait at the clock's time `now`.
+  void begin_wait(std::uint64_t now) noexcept {
+    waiting_since_.store(now, std::memory_order_relaxed);
+    dense_left_.store(dense_releases, std::memory_order_relaxed);
+  }
+  // Returns true when a release at the clock's time `now` is to be added; otherwise it passes.
+  bool is_due(std::uint64_t now) noexcept {
+    const std::uint64_t dense_left = dense_left_.load(std::memory_order_relaxed);
+    if (dense_left != 0) {
+      dense_left_.store(dense_left - 1, std::memory_order_relaxed);
+    } else if (now < due_at_.load(std::memory_order_relaxed)) {
+      passed_until_.store(now, std::memory_order_relaxed);
+      return false;
+    }
+    const std::uint64_t since = waiting_since_.load(std::memory_order_relaxed);
+    due_at_.store(now + (now > since ? now - since : 0) / inverse_distance, std::memory_order_relaxed);
+    return true;
+  }
+  // Returns the last of the releases that have passed since one was added, as a hold; zeroes if there are none.
+  known_hold passed_hold() const noexcept {
+    const std::uint64_t until = passed_until_.load(std::memory_order_relaxed);
+    const std::uint64_t holder = entries_[count() % size].holder.load(std::memory_order_relaxed);
+    return until == 0 || holder == 0 ? known_hold{} : known_hold{holder, 0, until};
+  }
 
   void add(std::uint64_t holder, std::uint64_t acquired_at, std::uint64_t now) noexcept {
-    const std::uint64_t number = count_.fetch_add(1, std::memory_order_relaxed) + 1;
-    entry& slot = entries_[number % size];
-    if (number > size) keep_if_long(slot);
-    slot.number.store(0, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    slot.holder.store(holder, std::memory_order_relaxed);
-    slot.acquired_at.store(acquired_at, std::memory_order_relaxed);
-    slot.released_at.store(now, std::memory_order_relaxed);
-    slot.number.store(number, std::memory_order_release);
+    if (const known_hold passed = passed_hold(); passed.released_at != 0) append(passed);
+    passed_until_.store(0, std::memory_order_relaxed);
+    append({holder, acquired_at, now});
   }
   // Releases are numbered from 1 on; this is the number of the last one.
   std::uint64_t count() const noexcept { return count_.load(std::memory_order_acquire); }
@@ -55,6 +80,17 @@ class release_log {
   }
 
  private:
+  void append(const known_hold& hold) noexcept {
+    const std::uint64_t number = count_.fetch_add(1, std::memory_order_relaxed) + 1;
+    entry& slot = entries_[number % size];
+    if (number > size) keep_if_long(slot);
+    slot.number.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    slot.holder.store(hold.holder, std::memory_order_relaxed);
+    slot.acquired_at.store(hold.acquired_at, std::memory_order_relaxed);
+    slot.released_at.store(hold.released_at, std::memory_order_relaxed);
+    slot.number.store(number, std::memory_order_release);
+  }
   // A reader that finds `number` before and after the other members has read one release.
   struct entry {
     std::atomic<std::uint64_t> number, holder, acquired_at, released_at;
@@ -82,6 +118,7 @@ class release_log {
   }
 
   std::atomic<std::uint64_t> count_;
+  std::atomic<std::uint64_t> waiting_since_, dense_left_, due_at_, passed_until_;
   entry entries_[size];                           // that of a release is at its number % size
   std::atomic<std::uint64_t> left_until_;         // when the newest hold that has left the log ended
   std::atomic<std::uint64_t> long_hold_version_;  // odd while long_hold_ is written
@@ -104,6 +141,10 @@ class wait_parts {
     std::uint64_t number = log.count(), free_ticks = 0;
     std::uint64_t known_since = until;  // what is known of the lock begins there
     known_hold hold = log.hold(number);
+    if (const known_hold passed = log.passed_hold(); passed.released_at > hold.released_at) {
+      hold = passed;
+      ++number;
+    }
     for (std::uint64_t left = release_log::size; left != 0 && hold.released_at > since; --left) {
       const known_hold before = log.hold(--number);
       const bool is_begin_known = before.released_at != 0 || number == 0 || hold.acquired_at != 0;

@@ -129,11 +129,24 @@ TEST(recording_cost, is_said_with_its_share_and_the_largest_kinds_first) {
   recording.work.amounts[format::dispatch_work] = 1'000'000'000;
   EXPECT_TRUE(cost_text_of(recording).starts_with("recording took 1.0 s of the CPU time, 100.0 %: system calls 1.0"))
       << "a share is at most the whole";
+}
+
+TEST(recording_cost, of_waits_that_recording_adds_has_no_price) {
+  format::recording recording = recording_of({});
+  recording.work.prices.fill(1);
+  recording.work.amounts[format::lock_work] = 1'000'000'000;
   recording.end.wall_us = 1'000'000;
-  recording.acquisitions[{1, 0, 1}][format::wait_ticks] = 9'000'000;
-  EXPECT_TRUE(cost_text_of(recording).starts_with("recording took 1.0 s"));
-  recording.acquisitions[{1, 0, 1}][format::wait_ticks] = 11'000'000;
-  EXPECT_TRUE(cost_text_of(recording).starts_with("recording took at least 1.0 s")) << "waits have no price";
+  recording.locks = {{}, {.type = format::lock_type::mutex}, {.type = format::lock_type::condition}};
+  const auto text_after = [&](std::uint32_t lock, std::uint64_t wait_ticks) {
+    recording.acquisitions.clear();
+    recording.acquisitions[{1, 0, lock}][format::wait_ticks] = wait_ticks;
+    return cost_text_of(recording);
+  };
+  EXPECT_EQ(text_after(1, 900'000), "recording took 1.0 s of the CPU time, 100.0 %: locks 1.0");
+  EXPECT_EQ(
+      text_after(1, 1'100'000),
+      "recording took at least 1.0 s of the CPU time, 100.0 %: locks 1.0, without the waits for locks that it adds");
+  EXPECT_EQ(text_after(2, 500'000'000), text_after(1, 900'000)) << "a condition is there to be waited for";
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -123,6 +125,80 @@ TEST(release_log, the_lock_is_taken_to_be_free_as_often_before_the_log_as_in_it)
   for (std::uint64_t number = 1; number <= holds; ++number) log.add(1, 100 * number, 100 * number + 25);
   const auto free = static_cast<double>(wait_parts(log, 100, 100 * (holds + 1)).free_ticks());
   EXPECT_NEAR(free, 0.75 * 100 * holds, 0.02 * 100 * holds);
+}
+
+// Lets a thread release the lock `releases` times during one wait. Each hold takes `ticks(number)`, and the thread's
+// number is `holder(number)`. Returns the end of the wait, which began at 1,000.
+template <class Holder, class Ticks>
+std::uint64_t wait_through(release_log& log, std::uint64_t releases, Holder holder, Ticks ticks) {
+  std::uint64_t now = 1000;
+  log.begin_wait(now);
+  for (std::uint64_t number = 0; number < releases; ++number) {
+    now += ticks(number);
+    if (log.is_due(now)) log.add(holder(number), 0, now);
+  }
+  return now;
+}
+
+TEST(release_log, the_first_releases_of_each_wait_are_all_due) {
+  release_log log{};
+  for (int wait = 0; wait < 3; ++wait) {
+    const std::uint64_t before = log.count();
+    wait_through(
+        log, release_log::dense_releases, [](auto) { return 1; }, [](auto) { return 1; });
+    EXPECT_EQ(log.count() - before, release_log::dense_releases);
+  }
+}
+
+TEST(release_log, a_long_wait_lets_releases_pass_which_count_as_held) {
+  release_log log{};
+  const std::uint64_t end = wait_through(
+      log, 1'000'000, [](auto) { return 1; }, [](auto) { return 50; });
+  EXPECT_LT(log.count(), 300U);
+  const wait_parts wait(log, 1000, end);
+  EXPECT_EQ(wait.free_ticks(), 0U);
+  ASSERT_NE(wait.begin(), wait.end());
+  EXPECT_GT(wait.begin()->ticks, (end - 1000) / 2) << "the last releases that were due are half of the wait";
+}
+
+TEST(release_log, a_long_hold_among_releases_that_pass_is_its_own_thread_s) {
+  constexpr std::uint64_t turns = 10'000, turn = 50, long_hold = turns * turn;
+  for (std::uint64_t turns_after : {1U, 7U, 1000U}) {
+    release_log log{};
+    const auto is_long = [&](std::uint64_t number) { return number == turns; };
+    const std::uint64_t end = wait_through(
+        log, turns + 1 + turns_after, [&](auto number) { return is_long(number) ? 9 : 1; },
+        [&](auto number) { return is_long(number) ? long_hold : turn; });
+    const wait_parts wait(log, 1000, end);
+    EXPECT_EQ(wait.begin()->holder, 9U);
+    const std::uint64_t passed = std::min(turns_after * turn, (end - 1000) / release_log::inverse_distance);
+    EXPECT_GE(wait.begin()->ticks, long_hold) << turns_after;
+    EXPECT_LE(wait.begin()->ticks, long_hold + passed) << "with the releases that passed after it";
+  }
+}
+
+TEST(release_log, releases_that_pass_are_of_the_last_wait_alone) {
+  release_log log{};
+  const std::uint64_t end = wait_through(
+      log, 1000, [](auto) { return 1; }, [](auto) { return 10; });
+  EXPECT_EQ(wait_parts(log, end, end + 100).free_ticks(), 100U) << "nobody has acquired it since";
+}
+
+// One thread holds the lock for 100 ticks each time, and another one, which has it half as often, for 600.
+TEST(release_log, the_parts_of_threads_that_alternate_are_right_on_average) {
+  constexpr std::uint64_t waits = 300, releases = 3000;
+  std::mt19937 random(1);
+  std::uint64_t ticks_of[3] = {};
+  for (std::uint64_t wait = 0; wait < waits; ++wait) {
+    release_log log{};
+    std::vector<std::uint64_t> holders(releases);
+    for (std::uint64_t& holder : holders) holder = random() % 3 == 0 ? 2 : 1;
+    const std::uint64_t end = wait_through(
+        log, releases, [&](auto number) { return holders[number]; },
+        [&](auto number) { return holders[number] == 2 ? 600 : 100; });
+    for (const wait_parts::part& part : wait_parts(log, 1000, end)) ticks_of[part.holder] += part.ticks;
+  }
+  EXPECT_NEAR(static_cast<double>(ticks_of[2]) / static_cast<double>(ticks_of[1] + ticks_of[2]), 0.75, 0.03);
 }
 
 }  // namespace
