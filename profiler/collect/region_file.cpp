@@ -425,6 +425,7 @@ void region_file::read_open_uses(recording& target, const std::map<lock_key, loc
     if (record.image != newest) continue;
     read_use(record.wait, true, number);
     for (const open_use& hold : record.holds) read_use(hold, false, number);
+    for (const open_use& hold : record.semaphores) read_use(hold, false, number);
     if (const auto [key, since] = opened(record.call); since != 0) {
       const call_key call = {static_cast<std::uint32_t>(key >> 32), number, static_cast<std::uint32_t>(key)};
       target.open_calls.try_emplace(call, since - first_tick_);

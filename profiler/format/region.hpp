@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 13;
+constexpr std::uint32_t region_version = 14;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -43,6 +43,7 @@ constexpr std::uint32_t max_own_ranges = 1024;       // further ones are not tol
 constexpr std::uint32_t max_heap_mebibytes = 65536;  // likewise
 constexpr std::uint32_t max_holds = 32;              // per thread; further ones are not timed
 constexpr std::uint32_t max_open_holds = 8;          // per thread; further ones are seen when they end
+constexpr std::uint32_t max_semaphores = 8;          // that a thread has taken; of further ones the older are given up
 constexpr unsigned char unwritten_byte = 0xa7;       // fills new blocks with `--contents`
 constexpr std::uint64_t max_filled_bytes = std::uint64_t{64} << 20;  // larger blocks are not filled
 constexpr std::uint32_t max_quiet_regions = 256;                     // further quiet regions are not recorded
@@ -152,7 +153,7 @@ struct thread_record {
   std::atomic<std::uint64_t> name[2];
   std::atomic<std::uint32_t> is_gone;  // 1: the kernel no longer knows the thread, so nothing here changes
   std::atomic<offset> excerpts;        // the first excerpt
-  open_use wait, holds[max_open_holds];
+  open_use wait, holds[max_open_holds], semaphores[max_semaphores];
   open_use call;  // in which the thread is; of a nested one in a signal's handler, only that one
 };
 

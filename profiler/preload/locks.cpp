@@ -1,6 +1,7 @@
 #include "profiler/preload/locks.hpp"
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,6 +20,7 @@
 namespace tarn::preload {
 
 constinit std::atomic<std::uint16_t> waiter_counts[std::size_t{1} << waiter_count_bits] = {};
+constinit format::open_use no_use = {};
 
 namespace {
 
@@ -26,9 +28,6 @@ namespace {
 constexpr std::uint64_t no_holder = 0;
 
 bool records_calls() noexcept { return (header().sources & format::source_bit(format::call_kind)) != 0; }
-
-// Stands for the record of a hold that `tarn record` does not see.
-constinit format::open_use no_use = {};
 
 // Returns the site of a hold that was acquired unrecorded, from the stack of a later call. It has the frame of the
 // acquisition and those frames of the later stack that have existed since then. Frames in between have returned and are
@@ -102,6 +101,13 @@ void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
   hold.use = use;
 }
 
+// Shows the hold of a semaphore that only one thread can have. That is so until it was once taken with more to take.
+void open_semaphore(thread& self, held_lock& hold, const lock_entry& entry, std::uint64_t since) noexcept {
+  if (entry.has_places.load(std::memory_order_relaxed)) return;
+  hold.use = &self.counts().semaphores[self.semaphores.index_of(hold)];
+  open(*hold.use, hold.cell->key.load(std::memory_order_relaxed), since);
+}
+
 // Returns true while the last holder of each lock is known, also without a log of releases.
 bool knows_holders() noexcept { return header().interval == 0 || lock_samples::has_recorded_all(); }
 
@@ -134,7 +140,7 @@ void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noex
 // Counts a hold that ended at the clock's time `now`.
 void finish_hold(const held_lock& hold, std::uint64_t now) noexcept {
   if (hold.cell == nullptr) return;
-  if (hold.use != &no_use) close(*hold.use);  // all threads would write that one
+  close_hold(hold);
   if (hold.since == 0) return;
   const std::uint64_t ticks = now - hold.since;
   add(hold.cell->value[format::holds], hold.weight);
@@ -294,7 +300,19 @@ void acquisition::open_wait(thread& self) noexcept {
     if (hold.cell != nullptr && hold.use == &no_use && !is_repeated)
       open_hold(self, hold, index, *hold.cell, waiting_since_);
   }
+  if (can_block_) open_semaphores(self);
   open(self.counts().wait, cell_->key.load(std::memory_order_relaxed), waiting_since_);
+}
+
+// Opens the semaphores that the thread has taken unrecorded: another one may wait for them as long as this one waits.
+void acquisition::open_semaphores(thread& self) noexcept {
+  if (self.shared_lock() != nullptr) return;
+  for (held_lock& hold : self.semaphores) {
+    if (hold.address == nullptr || hold.cell != nullptr) continue;
+    attribute(self, hold, caller_);
+    const lock_entry* const entry = hold.cell == nullptr ? nullptr : known_entry(hold.address);
+    if (entry != nullptr) open_semaphore(self, hold, *entry, waiting_since_);
+  }
 }
 
 void acquisition::end_wait() noexcept {
@@ -442,6 +460,10 @@ void acquisition::push_semaphore(thread& self, std::uint64_t now) noexcept {
   hold.type = static_cast<std::uint16_t>(type_);
   hold.is_shared = false;
   hold.use = &no_use;
+  int places_left = 0;
+  if (::sem_getvalue(static_cast<sem_t*>(const_cast<void*>(address_)), &places_left) == 0 && places_left > 0)
+    entry_->has_places.store(true, std::memory_order_relaxed);
+  open_semaphore(self, hold, *entry_, now);
   hold.address = address_;
 }
 

@@ -7,6 +7,7 @@
 
 #include "profiler/format/region.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/records/open_use.hpp"
 #include "profiler/preload/stacks/stack.hpp"
 #include "profiler/preload/threads.hpp"
 
@@ -34,12 +35,21 @@ void drop_released(thread& self) noexcept;
     drop_released(self);
 }
 
+// Stands for the record of a hold that `tarn record` does not see. All threads share it, so nothing is written to it.
+extern constinit format::open_use no_use;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+// Ends what `tarn record` sees of a hold that has counters.
+inline void close_hold(const held_lock& hold) noexcept {
+  if (hold.use != &no_use) close(*hold.use);
+}
+
 // Ends those holds of a thread that end with it: of a robust mutex, which the next thread gets, and of a semaphore.
 void end_holds(thread& self) noexcept;
 
 // Counts a semaphore as taken and not posted by the thread. Another thread may post it, which nobody notes.
 [[gnu::always_inline]] inline void give_up_semaphore(const held_lock& hold) noexcept {
-  if (hold.cell != nullptr) add(hold.cell->value[format::unposted], hold.weight);
+  if (hold.cell == nullptr) return;
+  close_hold(hold);
+  add(hold.cell->value[format::unposted], hold.weight);
 }
 
 // Adds a hold to a full list. Returns null, and counts the hold as missing, where no hold in it has ended.
@@ -131,6 +141,7 @@ class acquisition {
   void count(format::lock_counter counter) noexcept;
   void open_wait(thread& self) noexcept;
   void push_semaphore(thread& self, std::uint64_t now) noexcept;
+  void open_semaphores(thread& self) noexcept;
   void count_wait(thread& self, bool has_acquired, std::uint64_t now) noexcept;
   void count_holders(thread& self, bool has_acquired, std::uint64_t now) noexcept;
   bool add_wait(thread& self, std::uint64_t holder, std::uint64_t count, std::uint64_t ticks) noexcept;

@@ -350,11 +350,11 @@ lock_findings find_locks(const format::recording& recording) {
   for (const auto& [key, since] : recording.open_uses) {
     collected& group = group_of(key.lock);
     lock_site& lock_place = site_of(group, key.site);  // nobody may have acquired the lock there yet
+    if (group.is_awaited) continue;
     if (!key.is_wait) {
       ++group.facts.still_held;
       continue;
     }
-    if (group.is_awaited) continue;
     const unfinished_wait& wait = group.facts.still_waiting.emplace_back(at_end.wait(key, since));
     if (wait.has_holder && wait.holder != wait.thread)
       add_wait(lock_place, {wait.holder_site, wait.holder, 1, at_end.held_ns(key, since)});

@@ -38,13 +38,16 @@ class held_semaphores {
       remove(hold);
     }
   }
+  std::size_t index_of(const held_lock& hold) const noexcept { return static_cast<std::size_t>(&hold - holds_); }
+  held_lock* begin() noexcept { return holds_; }
+  held_lock* end() noexcept { return holds_ + limit; }
   static void remove(held_lock& hold) noexcept {
     hold.address = nullptr;
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
 
  private:
-  static constexpr std::size_t limit = 8;
+  static constexpr std::size_t limit = format::max_semaphores;
   held_lock holds_[limit] = {};
   unsigned next_ = 0;  // the next one to be replaced
 };

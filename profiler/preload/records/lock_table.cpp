@@ -95,6 +95,7 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
     return excess_entry;
   }
   entry.last_number = number;
+  entry.has_places.store(false, std::memory_order_relaxed);
   entry.first_site = site;
   entry.type.store(type, std::memory_order_relaxed);
   if (is_new) ++used_entries;

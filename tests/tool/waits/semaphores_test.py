@@ -97,6 +97,27 @@ class Semaphores(FolderTest):
             lock = self.semaphore(report, function)
             self.check(lock, category="contended", acquisitions=1)
             self.assertEqual(len(lock["still_waiting"]), 1)
+            wait = lock["still_waiting"][0]
+            self.assertTrue(wait["is_deadlock"])
+            self.assertIn(function, str(wait["held_from"]))
+        self.assertIn("A deadlock: 2 threads waited for each other",
+                      self.tarn("report", "--quick", "rec").stdout)
+
+    def test_the_holder_of_a_lock_is_known_while_it_waits_itself(self):
+        for rounds in 1, 100000:  # the last one of many is not recorded
+            with self.subTest(rounds=rounds):
+                report = self.record(PATHS.semaphores, "asleep", rounds, modes=("--locks",))
+                lock = self.semaphore(report, "take_guard")
+                wait, = lock["still_waiting"]
+                self.assertFalse(wait["is_deadlock"])
+                self.assertNotEqual(wait["holder"], wait["thread"])
+                self.assertIn("fall_asleep", str(wait["held_from"]))
+
+    def test_nobody_is_the_holder_where_several_have_places(self):
+        report = self.record(PATHS.semaphores, "pool")
+        wait, = self.semaphore(report, "take_place")["still_waiting"]
+        self.assertIsNone(wait["holder"])
+        self.assertFalse(wait["is_deadlock"])
 
     def test_samples_tell_the_two_kinds_apart(self):
         count = 100000

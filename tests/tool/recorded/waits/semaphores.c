@@ -1,6 +1,8 @@
 // Uses semaphores as locks and to tell of events, a fixed number of times, and checks what the C library returns.
 //   semaphores ROUNDS    all of it
 //   semaphores stuck     two threads that wait for each other's semaphores; the program then calls _exit()
+//   semaphores asleep N  a thread that has a semaphore for the Nth time, and sleeps; another one waits for it
+//   semaphores pool      three threads that take one of two places; the program then calls _exit()
 //   semaphores brisk N   two threads that take one semaphore N times each, and a third one that N events wake
 #define _GNU_SOURCE
 #include <errno.h>
@@ -171,6 +173,48 @@ static void get_stuck(void) {
   _exit(5);
 }
 
+NOINLINE static void take_place(void) { sem_wait(&work); }
+static void* use_place(void* unused) {
+  take_place();
+  sleep_ms(10000);
+  return unused;
+}
+static void fill_pool(void) {
+  pthread_t threads[3];
+  CHECK(sem_init(&work, 0, 2) == 0);
+  for (int index = 0; index < 3; ++index) {
+    CHECK(pthread_create(&threads[index], NULL, use_place, NULL) == 0);
+    sleep_ms(20);
+  }
+  sleep_ms(200);
+  _exit(5);
+}
+static int has_guard;
+static void* fall_asleep(void* unused) {
+  for (int round = 1; round < rounds; ++round) {
+    take_guard();
+    CHECK(sem_post(&guard) == 0);
+  }
+  take_guard();
+  __atomic_store_n(&has_guard, 1, __ATOMIC_RELEASE);
+  pthread_mutex_lock(&inner);  // which main() has
+  return unused;
+}
+static void* wait_for_sleeper(void* unused) {
+  take_guard();
+  return unused;
+}
+static void sleep_with_guard(void) {
+  pthread_t threads[2];
+  pthread_mutex_lock(&inner);
+  CHECK(pthread_create(&threads[0], NULL, fall_asleep, NULL) == 0);
+  while (__atomic_load_n(&has_guard, __ATOMIC_ACQUIRE) == 0) sleep_ms(10);
+  sleep_ms(100);
+  CHECK(pthread_create(&threads[1], NULL, wait_for_sleeper, NULL) == 0);
+  sleep_ms(200);
+  _exit(5);
+}
+
 static void* use_guard_briskly(void* unused) {
   for (int round = 0; round < rounds; ++round) {
     take_guard();
@@ -187,6 +231,11 @@ int main(int count, char** arguments) {
   CHECK(sem_init(&guard, 0, 1) == 0 && sem_init(&event, 0, 0) == 0);
   CHECK(sem_init(&answer, 0, 0) == 0 && sem_init(&never, 0, 0) == 0);
   if (count == 2 && strcmp(arguments[1], "stuck") == 0) get_stuck();
+  if (count == 2 && strcmp(arguments[1], "pool") == 0) fill_pool();
+  if (count == 3 && strcmp(arguments[1], "asleep") == 0) {
+    rounds = atoi(arguments[2]);
+    sleep_with_guard();
+  }
   if (count == 3) {
     rounds = atoi(arguments[2]);
     pthread_t listener;
