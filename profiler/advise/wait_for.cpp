@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "profiler/findings/waits/awaited_locks.hpp"
 #include "profiler/findings/waits/call_names.hpp"
 #include "profiler/findings/waits/stacks.hpp"
 #include "profiler/format/recorder_library.hpp"
@@ -21,13 +22,14 @@ using lock_kind = std::tuple<std::uint32_t, format::lock_type, std::uint32_t>;
 class follower {
  public:
   follower(const format::recording& recording, const lane_findings& lanes, const resolve_function& resolve)
-      : recording_(recording), resolve_(resolve), ends_ns_(lanes.ends_ns) {
+      : recording_(recording), awaited_(recording), resolve_(resolve), ends_ns_(lanes.ends_ns) {
     for (const lane& lane : lanes.lanes) lanes_[lane.thread] = &lane;
   }
 
   std::vector<wait_for_chain> chains(std::uint64_t min_ns) {
     std::map<std::tuple<lock_kind, std::uint32_t, std::uint32_t>, wait_for_link> first;
     for (const auto& [key, counts] : recording_.waits) {
+      if (awaited_.has(key.lock)) continue;
       wait_for_link& link = first[{kind_of(key.lock), key.site, key.holder_site}];
       add(link, key, counts[format::waits], ns(counts[format::waited_ticks]));
     }
@@ -113,8 +115,8 @@ class follower {
   std::optional<wait_for_link> next_of(const wait_for_link& link, std::uint64_t min_ns) const {
     std::map<std::tuple<lock_kind, std::uint32_t>, std::uint64_t> times;
     for (const auto& [key, counts] : recording_.orders) {
-      if (key.lock != 0 && key.held_site == link.holder_site && link.holders.contains(key.thread) &&
-          kind_of(key.held_lock) == kind_of(link.lock))
+      if (key.lock != 0 && !awaited_.has(key.lock) && key.held_site == link.holder_site &&
+          link.holders.contains(key.thread) && kind_of(key.held_lock) == kind_of(link.lock))
         times[{kind_of(key.lock), key.site}] += ns(counts[format::order_ticks]);
     }
     const auto longest =
@@ -295,6 +297,7 @@ class follower {
   }
 
   const format::recording& recording_;
+  awaited_locks awaited_;
   const resolve_function& resolve_;
   const std::vector<std::uint64_t>& ends_ns_;
   std::map<std::uint32_t, const lane*> lanes_;  // by thread

@@ -40,6 +40,7 @@
 #include "profiler/findings/time/cpu.hpp"
 #include "profiler/findings/time/thread_roles.hpp"
 #include "profiler/findings/unrecorded.hpp"
+#include "profiler/findings/waits/locks.hpp"
 #include "profiler/findings/waits/system_calls.hpp"
 #include "profiler/format/part.hpp"
 #include "profiler/launch/launchers.hpp"
@@ -217,20 +218,18 @@ bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time
 // `all_threads` is 0 where it is not known.
 std::string summary_text(const format::recording& recording, std::uint32_t sources, std::uint64_t all_threads) {
   using enum format::kind;
-  std::uint64_t blocks = 0, acquisitions = 0;
+  std::uint64_t blocks = 0;
   for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
-  bool counts_all_locks = true;
   std::string text;
   const auto add_count = [&](bool is_recorded, std::uint64_t count, const char* noun, const char* remark) {
     if (is_recorded) text += (text.empty() ? "" : ", ") + count_text(count, noun) + remark;
   };
   const auto has = [&](format::kind source) { return (sources & source_bit(source)) != 0; };
-  for (const auto& [key, value] : recording.acquisitions) {
-    acquisitions += value[format::acquisitions];
-    counts_all_locks = counts_all_locks && value[format::lock_spread] == 0;
-  }
   add_count(has(heap_kind), blocks, "allocation", "");
-  add_count(has(lock_kind), acquisitions, "lock", counts_all_locks ? " taken" : " taken (estimated)");
+  if (has(lock_kind)) {
+    const analyse::lock_findings locks = analyse::find_locks(recording);
+    add_count(true, locks.acquisitions, "lock", locks.error == 0 ? " taken" : " taken (estimated)");
+  }
   std::uint64_t samples = 0;
   for (const auto& [key, value] : recording.cpu.cells) samples += value[format::cpu_samples];
   add_count(recording.cpu.interval_ns != 0, samples, "CPU sample", "");

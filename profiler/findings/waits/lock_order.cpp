@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/findings/waits/awaited_locks.hpp"
 #include "profiler/findings/waits/stacks.hpp"
 
 namespace tarn::analyse {
@@ -237,10 +238,11 @@ std::vector<wait_chain> chains_in(const format::recording& recording) {
   };
   // `next_waits`: the longest wait of a thread while it held a lock from a site. `holders`: for a waiting thread its
   // main holder.
+  const awaited_locks awaited(recording);
   std::map<std::tuple<std::uint32_t, std::uint32_t, lock_number>, next_wait> next_waits;
   std::map<std::tuple<std::uint32_t, std::uint32_t, lock_number>, std::pair<format::wait_key, std::uint64_t>> holders;
   for (const auto& [key, value] : recording.orders) {
-    if (value[format::order_ticks] == 0 || key.lock == 0 || key.held_lock == 0) continue;
+    if (value[format::order_ticks] == 0 || key.lock == 0 || key.held_lock == 0 || awaited.has(key.lock)) continue;
     next_wait& longest = next_waits[{key.thread, key.held_site, key.held_lock}];
     if (value[format::order_ticks] > longest.ticks)
       longest = {key.lock, key.site, value[format::order_waits], value[format::order_ticks]};
@@ -253,6 +255,7 @@ std::vector<wait_chain> chains_in(const format::recording& recording) {
   std::vector<wait_chain> chains;
   std::map<std::vector<std::tuple<lock_number, std::uint32_t, std::uint32_t>>, std::size_t> index_by_kind;
   for (const auto& [key, value] : recording.waits) {
+    if (awaited.has(key.lock)) continue;
     wait_chain chain;
     chain.nanoseconds = ns(value[format::waited_ticks]);
     chain.links.push_back(

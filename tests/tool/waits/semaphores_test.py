@@ -33,7 +33,7 @@ def setUpModule():
 
 class Semaphores(FolderTest):
     def record(self, *arguments, modes=("--locks", "--full"), code=EXIT_CODE):
-        self.tarn("record", *modes, "-o", "rec", "--", *map(str, arguments), code=code)
+        self.closing_lines = self.tarn("record", *modes, "-o", "rec", "--", *map(str, arguments), code=code).stderr
         return json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", "rec").stdout)
 
     def semaphores(self, report, function):
@@ -86,6 +86,13 @@ class Semaphores(FolderTest):
                       self.tarn("report", "--quick", "rec").stdout)
         self.assertEqual(report["lock_orders"]["inversions"], [])
         self.assertEqual(report["recorder"]["limits"], [])
+
+    def test_events_are_in_no_sum_of_locks(self):
+        report = self.record(PATHS.semaphores, ROUNDS)
+        count = sum(lock["acquisitions"] for lock in report["locks"] if lock["category"] != "condition")
+        self.assertIn(f" {count} locks taken", self.closing_lines)
+        self.assertRegex(self.tarn("report", "--quick", "rec").stdout, rf"locks, acquired {count} times")
+        self.assertNotIn("await_", str(report["lock_orders"]["chains"]))
 
     def test_tries_and_waits_in_vain_are_refused(self):
         report = self.record(PATHS.semaphores, ROUNDS)
