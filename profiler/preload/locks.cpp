@@ -27,6 +27,10 @@ namespace {
 // A holder is encoded as its site and thread plus one, so that 0 means that there is none.
 constexpr std::uint64_t no_holder = 0;
 
+std::uint64_t holder_at(std::uint32_t site, const thread& self) noexcept {
+  return (std::uint64_t{site} << 32 | self.number()) + 1;
+}
+
 bool records_calls() noexcept { return (header().sources & format::source_bit(format::call_kind)) != 0; }
 
 // Returns the site of a hold that was acquired unrecorded, from the stack of a later call. It has the frame of the
@@ -128,13 +132,21 @@ void name_holder(thread& self, held_lock& hold, const caller& present) noexcept 
   const auto site = static_cast<std::uint32_t>(hold.cell->key.load(std::memory_order_relaxed) >> 32);
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
   if (entry == nullptr || is_excess(*entry)) return;
-  const std::uint64_t holder = (std::uint64_t{site} << 32 | self.number()) + 1;
-  if (knows_holders()) entry->holder.store(holder, std::memory_order_relaxed);
-  if (release_log* const log = log_of(*entry)) log->add(holder, hold.since, clock_ticks());
+  if (release_log* const log = log_of(*entry)) log->add(holder_at(site, self), hold.since, clock_ticks());
 }
 
 void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noexcept {
   if (longest.load(std::memory_order_relaxed) < ticks) longest.store(ticks, std::memory_order_relaxed);
+}
+
+// Notes that the thread no longer holds the lock. Who waits for it from now on does not wait for this thread, but maybe
+// for a process that is not recorded.
+void clear_holder(const thread& self, const void* lock) noexcept {
+  lock_entry* const entry = knows_holders() ? known_entry(lock) : nullptr;
+  if (entry == nullptr) return;
+  const std::uint64_t holder = entry->holder.load(std::memory_order_relaxed);
+  const bool is_own = holder != no_holder && static_cast<std::uint32_t>(holder - 1) == self.number();
+  if (is_own) entry->holder.store(no_holder, std::memory_order_relaxed);
 }
 
 // Counts a hold that ended at the clock's time `now`.
@@ -181,6 +193,7 @@ bool may_release_foreign(const lock_entry* entry, const void* lock) noexcept {
     const bool shows_it = use != nullptr && static_cast<std::uint32_t>(use->key.load(std::memory_order_relaxed)) ==
                                                 entry->number.load(std::memory_order_relaxed);
     if (shows_it) close(*use);
+    entry->holder.store(no_holder, std::memory_order_relaxed);
   }
   const holding guard(releasing);
   const std::uint64_t number = foreign_releases.value.load(std::memory_order_relaxed);
@@ -384,10 +397,7 @@ void acquisition::count_holders(thread& self, bool has_acquired, std::uint64_t n
       has_holder = true;
     }
   }
-  // Where nobody has released it meanwhile, the wait was for the one that held it at the begin. That is not this thread
-  // if it has released the lock: then a process that is not recorded held it.
-  const bool is_own = holder_ != no_holder && static_cast<std::uint32_t>(holder_ - 1) == self.number();
-  if (is_own && self.locks.find(address_) == nullptr) holder_ = no_holder;
+  // Where nobody has released it meanwhile, the wait was for the one that held it at the begin.
   if (!has_holder && holder_ != no_holder) has_holder = add_wait(self, holder_, count, scaled(own_ticks - free_ticks));
   if (!has_holder) return;  // acquired before the recording
   count_orders(self, format::order_waits, count);
@@ -418,7 +428,7 @@ void acquisition::note_success(bool is_shared) noexcept {
   look_for_releases(self);
   const std::uint64_t now = clock_ticks();
   if (!is_excess(*entry_) && knows_holders()) {
-    entry_->holder.store((std::uint64_t{site_} << 32 | self.number()) + 1, std::memory_order_relaxed);
+    entry_->holder.store(holder_at(site_, self), std::memory_order_relaxed);
   }
   count(format::acquisitions);
   if (is_shared) add(cell_->value[format::reader_acquisitions], weight_);
@@ -493,6 +503,7 @@ void note_release(const void* lock, const caller& caller) noexcept {
   if (waiter_count(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
   finish_hold(*released, released->cell != nullptr && released->since != 0 ? clock_ticks() : 0);
   guard.self().locks.remove(released);
+  if (guard.self().locks.find(lock) == nullptr) clear_holder(guard.self(), lock);
 }
 
 // Another thread than the one that took it posts a semaphore to tell it something, and ends no hold.
@@ -508,6 +519,7 @@ void note_post(const void* semaphore, const caller& caller) noexcept {
   if (waiter_count(semaphore).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *hold, caller);
   finish_hold(*hold, hold->cell != nullptr && hold->since != 0 ? clock_ticks() : 0);
   held_semaphores::remove(*hold);
+  clear_holder(guard.self(), semaphore);
 }
 
 void note_end(const void* lock) noexcept {
@@ -527,6 +539,7 @@ condition_wait::condition_wait(const void* condition, const void* mutex, const c
   held_lock* const lock = guard.self().locks.find(mutex);
   if (lock == nullptr) return;
   if (waiter_count(mutex).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *lock, caller);
+  clear_holder(guard.self(), mutex);
   if (lock->cell == nullptr) return;
   close(*lock->use);
   if (lock->weight == 0 || lock->since == 0) return;
@@ -540,6 +553,10 @@ void condition_wait::finish(bool was_woken) noexcept {
   if (!guard) return;
   held_lock* const lock = guard.self().locks.find(mutex_);
   if (lock == nullptr || lock->cell == nullptr || lock->weight == 0) return;
+  if (lock_entry* const entry = knows_holders() ? known_entry(mutex_) : nullptr) {
+    const auto site = static_cast<std::uint32_t>(lock->cell->key.load(std::memory_order_relaxed) >> 32);
+    entry->holder.store(holder_at(site, guard.self()), std::memory_order_relaxed);
+  }
   lock->since = clock_ticks();
   open(*lock->use, lock->cell->key.load(std::memory_order_relaxed), lock->since);
 }

@@ -16,8 +16,8 @@ struct alignas(64) lock_entry {
   std::uint32_t last_number, first_site;
   std::atomic<format::lock_type> type;
   std::atomic<bool> has_places;  // a semaphore that several threads had at once, so that none of them is the holder
-  // The thread that last released it while others waited, or that is known to have acquired it: (site << 32 | thread) +
-  // 1, or 0 if there is none.
+  // The thread that is known to have acquired it and not to have released it: (site << 32 | thread) + 1, or 0 if there
+  // is none.
   std::atomic<std::uint64_t> holder;
   std::atomic<release_log*> log;  // null until a thread waits for it
 };

@@ -342,7 +342,9 @@ int share_with_a_child() {
   CHECK(pthread_mutexattr_init(&settings) == 0);
   CHECK(pthread_mutexattr_setpshared(&settings, PTHREAD_PROCESS_SHARED) == 0);
   CHECK(pthread_mutex_init(&memory.mutex, &settings) == 0);
-  waits_for_a_process(memory);  // without a wait: this thread is the last known holder
+  // Without a wait: this thread is known to have held it, and then another one.
+  waits_for_a_process(memory);
+  std::thread([&] { waits_for_a_process(memory); }).join();
   const pid_t child = fork();
   if (child == 0) {
     pthread_mutex_lock(&memory.mutex);
