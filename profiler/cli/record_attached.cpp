@@ -81,12 +81,12 @@ format::end_facts end_of(const process_recording& recording, const watched_proce
   format::end_facts end = recording.so_far();
   const std::optional<int> status = process.status();
   const auto ending = recording.region().read_end_facts();
+  end.is_running = false;
+  end.has_unknown_way = !status && !ending;
   if (status) {
-    end.is_running = false;
     end.status_is_signal = WIFSIGNALED(*status);
     end.status = static_cast<std::uint32_t>(end.status_is_signal ? WTERMSIG(*status) : WEXITSTATUS(*status));
   } else if (ending) {
-    end.is_running = false;
     end.status = ending->status;
   }
   return end;

@@ -376,9 +376,10 @@ void read_work(decoder& input, recording& result) {
 
 void read_end(decoder& input, recording& result) {
   end_facts facts;
-  const std::uint64_t way = input.number(2);  // 0: by an exit code, 1: by a signal, 2: not ended
+  const std::uint64_t way = input.number(3);  // 0: by an exit code, 1: by a signal, 2: not ended, 3: not known
   facts.status_is_signal = way == 1;
   facts.is_running = way == 2;
+  facts.has_unknown_way = way == 3;
   facts.status = read_small_number(input, ~0U);
   facts.wall_us = input.number();
   facts.user_us = input.number();

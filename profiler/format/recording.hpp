@@ -236,7 +236,8 @@ struct end_facts {
   std::uint64_t instructions = 0, branch_mispredictions = 0;
   // The kernel's counts of the process's calls that read and that write, from its start on; 0 if they are not known.
   std::uint64_t reads = 0, writes = 0;
-  bool is_running = false;  // the recording ended before the program; there is no status then
+  bool is_running = false;       // the recording ended before the program; there is no status then
+  bool has_unknown_way = false;  // the program ended, and nobody saw how; there is no status then, either
   auto operator<=>(const end_facts&) const = default;
 };
 

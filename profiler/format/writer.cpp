@@ -534,7 +534,7 @@ void writer::work(const work_facts& facts) {
 
 void writer::end(const end_facts& facts) {
   encoder output;
-  output.number(facts.is_running ? 2 : facts.status_is_signal ? 1 : 0);
+  output.number(facts.is_running ? 2 : facts.has_unknown_way ? 3 : facts.status_is_signal ? 1 : 0);
   output.number(facts.status);
   output.number(facts.wall_us);
   output.number(facts.user_us);

@@ -185,13 +185,14 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
         {"parent", recording.program.parent},
         {"machine", recording.program.machine},
         {"images", recording.images}}},
-      {"end", recording.has_ended ? json{{"by_signal", recording.end.status_is_signal},
-                                         {"running", recording.end.is_running},
-                                         {"status", recording.end.status},
-                                         {"wall_us", recording.end.wall_us},
-                                         {"user_us", recording.end.user_us},
-                                         {"system_us", recording.end.system_us}}
-                                  : json()},
+      {"end", recording.has_ended
+                  ? json{{"by_signal", recording.end.status_is_signal},
+                         {"running", recording.end.is_running},
+                         {"status", recording.end.has_unknown_way ? json() : json(recording.end.status)},
+                         {"wall_us", recording.end.wall_us},
+                         {"user_us", recording.end.user_us},
+                         {"system_us", recording.end.system_us}}
+                  : json()},
       {"part", recording.part == format::interval{}
                    ? json()
                    : json{{"from_ns", recording.part.from_ns}, {"to_ns", recording.part.to_ns}}},

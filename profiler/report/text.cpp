@@ -37,6 +37,7 @@ std::string end_text(const format::recording& recording) {
           ? ""
           : fmt::format("process {} (descendant of {}); ", recording.program.process, recording.program.parent);
   if (recording.has_ended && recording.end.is_running) return process + "still running when the recording ended";
+  if (recording.has_ended && recording.end.has_unknown_way) return process + "ended; how was not seen";
   if (recording.has_ended) {
     return fmt::format("{}{} {}", process, recording.end.status_is_signal ? "killed by signal" : "exit code",
                        recording.end.status);

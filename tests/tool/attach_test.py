@@ -355,6 +355,11 @@ class Attach(FolderTest):
         program.kill()
         self.assertIn("has ended", self.end(recorder, interrupt=False))
         self.assertEqual(self.blocks_in("allocate_large"), 10)
+        end = self.report()["end"]
+        self.assertFalse(end["running"])
+        self.assertIn(end["status"], (None, signal.SIGKILL))  # which the kernel says since Linux 6.15
+        text = "killed by signal 9" if end["by_signal"] else "ended; how was not seen"
+        self.assertIn(text, self.tarn("report", "--quick", "rec").stdout)
 
     def test_a_child_of_fork_is_not_recorded_and_works(self):
         program = self.program(2)
