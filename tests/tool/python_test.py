@@ -4,12 +4,14 @@
 import collections
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 import unittest
 
-from paths import PATHS, FolderTest, main
+from paths import HANG_S, PATHS, FolderTest, main
 
+TYPE_FREE = 48  # bytes from the start of a type of CPython 3.11 to its function that frees objects
 PROGRAM = pathlib.Path(__file__).resolve().parent / "recorded/functions.py"
 VERSION = "import sys; print(sys.version_info[:2] == (3, 11) and sys.version_info >= (3, 11, 1))"
 
@@ -222,6 +224,29 @@ class PythonFunctions(FolderTest):
                 running.kill()
         stacks = {stack[0] for stack in self.allocations(self.report())}
         self.assertIn(("buffer", line_of("allocates")), stacks)
+
+    def test_detaching_gives_python_its_function_back(self):
+        code = ("import ctypes, sys\n"
+                "for line in sys.stdin:\n"
+                f"    place = id(type(compile('', '', 'exec'))) + {TYPE_FREE}\n"
+                "    print(ctypes.c_void_p.from_address(place).value, flush=True)")
+        program = subprocess.Popen([PYTHON, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(program.communicate)
+
+        def freeing_function():
+            program.stdin.write("\n")
+            program.stdin.flush()
+            return int(program.stdout.readline())
+
+        pythons_function = freeing_function()
+        for _ in range(2):
+            with subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--heap", "-o", "rec"],
+                                  cwd=self.folder, stderr=subprocess.PIPE, text=True) as recorder:
+                self.assertIn("recording process", recorder.stderr.readline())
+                self.assertNotEqual(freeing_function(), pythons_function)
+                recorder.send_signal(signal.SIGINT)
+                recorder.communicate(timeout=HANG_S)
+            self.assertEqual(freeing_function(), pythons_function)
 
     def sampled(self, report):
         """The samples of each Python function of the program, with those of its callees."""

@@ -24,6 +24,7 @@
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/next.hpp"
 #include "profiler/preload/own_malloc.hpp"
+#include "profiler/preload/records/python_codes.hpp"
 #include "profiler/preload/records/region.hpp"
 #include "profiler/preload/sampled_blocks.hpp"
 #include "profiler/preload/stacks/stack.hpp"
@@ -315,6 +316,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
       if (const long problem = begin_once(file); problem != 0) return problem;
     } else {
       forget_sampled();
+      resume_python_codes();
       resume_recording();
     }
     const holding guard(patching);
@@ -337,6 +339,7 @@ TARN_EXPORT long tarn_recorder_detach() noexcept {
   const hidden_thread hidden;
   const holding guard(patching);
   restore_addresses();
+  leave_python_codes();
   __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
   end_recording();
   return 0;

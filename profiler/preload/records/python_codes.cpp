@@ -7,6 +7,7 @@
 #include "profiler/format/utf8.hpp"
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/base/readable.hpp"
 #include "profiler/preload/records/region.hpp"
 
 namespace tarn::preload {
@@ -17,11 +18,20 @@ namespace {
 
 using freeing_function = void (*)(void*);
 constinit freeing_function free_code = nullptr;
+constinit freeing_function* hooked_pointer = nullptr;  // in CPython's type of code objects
+constinit std::uint64_t counted_before = 0;            // freed_python_codes before it was left
 
 // Takes the place of CPython's function, which is called next, without a frame of its own on the stack.
 void count_and_free(void* code) noexcept {
   freed_python_codes.fetch_add(1, std::memory_order_relaxed);
   return free_code(code);
+}
+
+// Returns false where the pointer is not `present_function`, as where another tool has replaced it, or CPython is gone.
+bool replace_freeing_function(freeing_function present_function, freeing_function new_function) noexcept {
+  if (hooked_pointer == nullptr || !is_word_readable(reinterpret_cast<std::uintptr_t>(hooked_pointer))) return false;
+  return std::atomic_ref<freeing_function>(*hooked_pointer)
+      .compare_exchange_strong(present_function, new_function, std::memory_order_release);
 }
 
 // A table with open addressing, at most half full, of the hashes of recorded code objects. A slot is filled once: its
@@ -317,8 +327,18 @@ void count_freed_python_codes(const python_types& types) noexcept {
   auto& pointer = *reinterpret_cast<freeing_function*>(types.code + types.layout->type_free);
   if (pointer == nullptr || pointer == count_and_free) return;
   free_code = pointer;
-  std::atomic_ref<freeing_function>(pointer).store(count_and_free, std::memory_order_release);
-  freed_python_codes.store(1, std::memory_order_relaxed);
+  hooked_pointer = &pointer;
+  resume_python_codes();
+}
+
+void resume_python_codes() noexcept {
+  if (replace_freeing_function(free_code, count_and_free))
+    freed_python_codes.store(++counted_before, std::memory_order_relaxed);
+}
+
+void leave_python_codes() noexcept {
+  if (replace_freeing_function(count_and_free, free_code))
+    counted_before = freed_python_codes.exchange(0, std::memory_order_relaxed);
 }
 
 void begin_python_codes_anew() noexcept {

@@ -55,6 +55,10 @@ struct python_description {
 // same, a code object that was met is still at its address.
 extern constinit std::atomic<std::uint64_t> freed_python_codes;  // NOLINT(bugprone-dynamic-static-initializers)
 void count_freed_python_codes(const python_types& types) noexcept;
+// Gives CPython its own function back when the recording ends, and takes its place again when it goes on. One thread at
+// a time may call these.
+void leave_python_codes() noexcept;
+void resume_python_codes() noexcept;
 
 // Remembers code objects that one thread has met; all zeroes is an empty memory. What it has met is read again without
 // a question to the kernel, so it may be asked only for code objects that a frame of the thread refers to.
