@@ -139,16 +139,6 @@ void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noex
   if (longest.load(std::memory_order_relaxed) < ticks) longest.store(ticks, std::memory_order_relaxed);
 }
 
-// Notes that the thread no longer holds the lock. Who waits for it from now on does not wait for this thread, but maybe
-// for a process that is not recorded.
-void clear_holder(const thread& self, const void* lock) noexcept {
-  lock_entry* const entry = knows_holders() ? known_entry(lock) : nullptr;
-  if (entry == nullptr) return;
-  const std::uint64_t holder = entry->holder.load(std::memory_order_relaxed);
-  const bool is_own = holder != no_holder && static_cast<std::uint32_t>(holder - 1) == self.number();
-  if (is_own) entry->holder.store(no_holder, std::memory_order_relaxed);
-}
-
 // Counts a hold that ended at the clock's time `now`.
 void finish_hold(const held_lock& hold, std::uint64_t now) noexcept {
   if (hold.cell == nullptr) return;
@@ -503,7 +493,6 @@ void note_release(const void* lock, const caller& caller) noexcept {
   if (waiter_count(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
   finish_hold(*released, released->cell != nullptr && released->since != 0 ? clock_ticks() : 0);
   guard.self().locks.remove(released);
-  if (guard.self().locks.find(lock) == nullptr) clear_holder(guard.self(), lock);
 }
 
 // Another thread than the one that took it posts a semaphore to tell it something, and ends no hold.
@@ -519,7 +508,16 @@ void note_post(const void* semaphore, const caller& caller) noexcept {
   if (waiter_count(semaphore).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *hold, caller);
   finish_hold(*hold, hold->cell != nullptr && hold->since != 0 ? clock_ticks() : 0);
   held_semaphores::remove(*hold);
-  clear_holder(guard.self(), semaphore);
+}
+
+void note_released(const void* lock) noexcept {
+  lock_entry* const entry = knows_holders() ? known_entry(lock) : nullptr;
+  if (entry == nullptr) return;
+  preload::entry guard;
+  if (!guard || guard.self().locks.find(lock) != nullptr) return;
+  std::uint64_t holder = entry->holder.load(std::memory_order_relaxed);
+  const bool is_own = holder != no_holder && static_cast<std::uint32_t>(holder - 1) == guard.self().number();
+  if (is_own) entry->holder.compare_exchange_strong(holder, no_holder, std::memory_order_relaxed);
 }
 
 void note_end(const void* lock) noexcept {
@@ -539,7 +537,6 @@ condition_wait::condition_wait(const void* condition, const void* mutex, const c
   held_lock* const lock = guard.self().locks.find(mutex);
   if (lock == nullptr) return;
   if (waiter_count(mutex).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *lock, caller);
-  clear_holder(guard.self(), mutex);
   if (lock->cell == nullptr) return;
   close(*lock->use);
   if (lock->weight == 0 || lock->since == 0) return;
@@ -553,10 +550,6 @@ void condition_wait::finish(bool was_woken) noexcept {
   if (!guard) return;
   held_lock* const lock = guard.self().locks.find(mutex_);
   if (lock == nullptr || lock->cell == nullptr || lock->weight == 0) return;
-  if (lock_entry* const entry = knows_holders() ? known_entry(mutex_) : nullptr) {
-    const auto site = static_cast<std::uint32_t>(lock->cell->key.load(std::memory_order_relaxed) >> 32);
-    entry->holder.store(holder_at(site, guard.self()), std::memory_order_relaxed);
-  }
   lock->since = clock_ticks();
   open(*lock->use, lock->cell->key.load(std::memory_order_relaxed), lock->since);
 }

@@ -165,6 +165,10 @@ void note_release(const void* lock, const caller& caller) noexcept;
 // Notes that the calling thread is about to post the semaphore, which it may have taken.
 void note_post(const void* semaphore, const caller& caller) noexcept;
 
+// Notes that the calling thread has released or posted it. Who waits from now on does not wait for this thread, but
+// maybe for a process that is not recorded. The lock may be gone.
+void note_released(const void* lock) noexcept;
+
 // Notes that the semaphore ends. If the thread has taken it, it did not post it.
 void note_semaphore_end(const void* semaphore) noexcept;
 

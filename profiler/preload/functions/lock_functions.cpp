@@ -125,6 +125,10 @@ template <class Result, class Lock, class Try>
   if (records(lock_kind)) note_release(lock, caller);
 }
 
+[[gnu::noinline]] void forget_holder(const void* lock) noexcept {
+  if (records(lock_kind)) note_released(lock);
+}
+
 template <class Result, class Wait>
 int wait_for(const void* condition, const void* mutex, const caller& caller, Wait wait) {
   condition_wait current(condition, mutex, caller);
@@ -241,9 +245,12 @@ template <class Function>
 #define TARN_UNLOCK(name, type, ...)                                                              \
   TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                  \
     const void* const address = const_cast<const void*>(static_cast<const volatile void*>(lock)); \
-    if (!release_unrecorded(address)) [[unlikely]]                                                \
-      release_counted(address, TARN_CALLER());                                                    \
-    return next_##name()(lock);                                                                   \
+    if (release_unrecorded(address)) [[likely]]                                                   \
+      return next_##name()(lock);                                                                 \
+    release_counted(address, TARN_CALLER());                                                      \
+    const int result = next_##name()(lock);                                                       \
+    forget_holder(address);                                                                       \
+    return result;                                                                                \
   }
 #define TARN_DESTROY(name, type)                           \
   TARN_EXPORT int name(type* lock) noexcept {              \
@@ -349,9 +356,12 @@ TARN_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec*
                         reinterpret_cast<long>(deadline));
 }
 TARN_EXPORT int sem_post(sem_t* semaphore) noexcept {
-  if (!post_unrecorded(semaphore)) [[unlikely]]
+  const bool is_counted = !post_unrecorded(semaphore);
+  if (is_counted) [[unlikely]]
     post_counted(semaphore, TARN_CALLER());
   const int result = next_sem_post()(semaphore);
+  if (is_counted) [[unlikely]]
+    forget_holder(semaphore);
   take_step();  // where it decides, that takes microseconds, for which the others would wait
   return result;
 }
