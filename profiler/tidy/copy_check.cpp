@@ -31,14 +31,20 @@ clang::QualType value_type(clang::QualType type) {
   return type.getNonReferenceType().getCanonicalType().getUnqualifiedType();
 }
 
-// Returns the object that an initial value copies, or null.
-const clang::Expr* source_of(const clang::Expr* value) {
+// Returns the call of a constructor that makes an initial value, or null.
+const clang::CXXConstructExpr* construction_of(const clang::Expr* value) {
   if (value == nullptr) return nullptr;
+  if (const auto* usual_value = dyn_cast<clang::CXXDefaultArgExpr>(value)) value = usual_value->getExpr();
   if (const auto* cleanups = dyn_cast<clang::ExprWithCleanups>(value)) value = cleanups->getSubExpr();
   if (const auto* list = dyn_cast<clang::InitListExpr>(value); list != nullptr && list->getNumInits() == 1)
     value = list->getInit(0);
   if (const auto* temporary = dyn_cast<clang::CXXBindTemporaryExpr>(value)) value = temporary->getSubExpr();
-  const auto* construction = dyn_cast<clang::CXXConstructExpr>(value);
+  return dyn_cast<clang::CXXConstructExpr>(value);
+}
+
+// Returns the object that an initial value copies, or null.
+const clang::Expr* source_of(const clang::Expr* value) {
+  const clang::CXXConstructExpr* construction = construction_of(value);
   if (construction == nullptr || !construction->getConstructor()->isCopyConstructor() ||
       construction->getNumArgs() < 1) {
     return nullptr;
@@ -317,6 +323,10 @@ verdict copy_check::judge(clang::ASTContext& context, const clang::ParmVarDecl& 
     if (called == nullptr || called->getCanonicalDecl() != function.getCanonicalDecl()) continue;
     const SourceLocation change = change_by_arguments(context, call, parameter.getFunctionScopeIndex());
     if (change.isValid()) result.notes.push_back({"another argument may change the original", change});
+    const unsigned index = parameter.getFunctionScopeIndex();
+    const clang::CXXConstructExpr* value = index < call.getNumArgs() ? construction_of(call.getArg(index)) : nullptr;
+    if (value != nullptr && value->getConstructor()->isMoveConstructor())
+      result.notes.push_back({"this object gives its memory to " + name + ", and would keep it", value->getBeginLoc()});
   }
   const std::vector<const clang::Stmt*> code = code_with(context, body, body.getBeginLoc(), uses);
   if (const std::optional<obstacle> problem = change_in(context, code, parameter.getType(), {}, function))

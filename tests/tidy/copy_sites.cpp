@@ -381,6 +381,24 @@ static std::size_t overloaded(int number) { return static_cast<std::size_t>(numb
 // review: 'text'
 // becomes: static std::size_t sum_of(const std::string& text, std::string next) { return text.size() + next.size(); }
 static std::size_t sum_of(std::string text, std::string next) { return text.size() + next.size(); }
+std::size_t change_of_a_global() {
+  global_text.clear();
+  return 1;
+}
+// review: 'text'
+// becomes: static std::size_t sum_with(const std::string& text, std::size_t number) { return text.size() + number; }
+static std::size_t sum_with(std::string text, std::size_t number) { return text.size() + number; }
+// review: 'text'
+// becomes: static std::size_t sum_at_start(const std::string& text, std::size_t n) { return text.size() + n; }
+static std::size_t sum_at_start(std::string text, std::size_t n) { return text.size() + n; }
+const std::size_t start = sum_at_start(global_text, 1);
+// review: 'text'
+// becomes: static std::size_t sum(std::size_t n, const std::string& text = global_text) { return n + text.size(); }
+static std::size_t sum(std::size_t n, std::string text = global_text) { return n + text.size(); }
+// After the call the list would have its elements.
+// review: 'list' is only read
+// becomes: static std::size_t length_of(const texts& list) { return list.size(); }
+static std::size_t length_of(texts list) { return list.size(); }
 std::size_t calls(shape& object, const entry& source, std::string& second_text) {
   // site: 0
   std::size_t result = object.of_a_virtual_function(source.name);
@@ -394,6 +412,16 @@ std::size_t calls(shape& object, const entry& source, std::string& second_text) 
   result += given_back(source.name).size();
   // site: 0
   result += sum_of(second_text, std::move(second_text));
+  // site: 0
+  result += sum_with(global_text, change_of_a_global());
+  // site: 0
+  result += sum_at_start(global_text, 2);
+  result += sum(change_of_a_global());
+  // site: 0
+  result += sum(3, source.name);
+  texts list = source.tags;
+  // site: 0
+  result += length_of(source.tags) + length_of(std::move(list));
   // site: 0
   return result + overloaded(source.name) + overloaded(1);
 }
