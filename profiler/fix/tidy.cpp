@@ -86,11 +86,12 @@ std::vector<tidy::answer> tidy::answers_of(const std::vector<run>& runs, const s
 }
 
 void tidy::ask(const std::vector<question>& questions, const std::string& folder,
-               const std::function<void(std::size_t)>& show) {
+               const std::function<void(std::size_t)>& show, bool is_for_all_units) {
   std::filesystem::create_directory(folder);
   std::map<unit, nlohmann::json> sites;
   for (std::size_t index = 0; index < questions.size(); ++index) {
-    for (const unit& asked_unit : questions[index].units)
+    // A unit with several commands is there as often.
+    for (const unit& asked_unit : std::set<unit>(questions[index].units.begin(), questions[index].units.end()))
       sites[asked_unit].push_back(site_of(questions[index], fmt::format("{}.{}", questions[index].check, index)));
   }
   std::vector<run> runs;
@@ -114,7 +115,8 @@ void tidy::ask(const std::vector<question>& questions, const std::string& folder
   for (std::size_t index = 0; index < questions.size(); ++index) {
     std::vector<answer> own_answers;
     for (const unit& asked_unit : questions[index].units) own_answers.push_back(answers.at(asked_unit));
-    verdicts_[questions[index]] = verdict_in(own_answers, fmt::format("{}.{}", questions[index].check, index), false);
+    verdicts_[questions[index]] =
+        verdict_in(own_answers, fmt::format("{}.{}", questions[index].check, index), is_for_all_units);
   }
 }
 
@@ -129,7 +131,7 @@ verdict tidy::verdict_in(const std::vector<answer>& answers, const std::string& 
   return result;
 }
 
-verdict tidy::judge(const question& question, const std::string& folder, bool is_for_all_units) const {
+verdict tidy::judge(const question& question, const std::string& folder) const {
   const auto earlier = verdicts_.find(question);
   if (earlier != verdicts_.end() && earlier->second.level != certainty::proven) return earlier->second;
   std::filesystem::create_directory(folder);
@@ -138,7 +140,7 @@ verdict tidy::judge(const question& question, const std::string& folder, bool is
   std::vector<run> runs;
   for (const unit& asked_unit : std::set<unit>(question.units.begin(), question.units.end()))
     runs.push_back({asked_unit, sites, question.check});
-  return verdict_in(answers_of(runs, folder), question.check, is_for_all_units);
+  return verdict_in(answers_of(runs, folder), question.check, false);
 }
 
 void tidy::ask_other_units(verdict& first_answer, const std::string& check, const std::string& folder) {
@@ -148,12 +150,12 @@ void tidy::ask_other_units(verdict& first_answer, const std::string& check, cons
     first_answer.level = certainty::review;
     first_answer.text += "; " + reason;
   };
-  // A template may make objects of several classes in one line.
-  const std::vector<std::string> places = first_answer.places;
-  for (std::size_t index = 0; index < places.size() && first_answer.level == certainty::proven; ++index) {
-    const std::size_t colon = places[index].rfind(':');
+  // A template may make objects of several classes in one line: each unit is asked about all of them at once.
+  std::vector<question> questions;
+  for (const std::string& class_line : first_answer.places) {
+    const std::size_t colon = class_line.rfind(':');
     if (colon == std::string::npos) continue;
-    question class_question{check, places[index].substr(0, colon), std::stoi(places[index].substr(colon + 1)), 0, {}};
+    question class_question{check, class_line.substr(0, colon), std::stoi(class_line.substr(colon + 1)), 0, {}};
     if (!rules_)
       rules_ = command::run_helper(
           {"clang-scan-deps-16", "--compilation-database=" + command_[3] + "/compile_commands.json"}, "", false);
@@ -167,8 +169,15 @@ void tidy::ask_other_units(verdict& first_answer, const std::string& check, cons
     if (class_question.units.size() > max_units)
       return review(fmt::format("{} units include {}, more than the {} that are asked", class_question.units.size(),
                                 class_question.file, max_units));
-    verdict unit_answer = judge(class_question, fmt::format("{}-units-{}", folder, index), true);
-    if (unit_answer.level != certainty::proven) first_answer = std::move(unit_answer);
+    questions.push_back(std::move(class_question));
+  }
+  const auto show_nothing = [](std::size_t) {};
+  ask(questions, folder + "-units", show_nothing, true);
+  for (const question& next : questions) {
+    const verdict& unit_answer = verdicts_.at(next);
+    if (unit_answer.level == certainty::proven) continue;
+    first_answer = unit_answer;
+    return;
   }
 }
 

@@ -69,10 +69,10 @@ class tidy {
   // Asks about many lines, with one run of clang-tidy for each unit, and as many at a time as there are processors.
   // `show` gets how many of them have their answer. judge() then only repeats what makes an edit.
   void ask(const std::vector<question>& questions, const std::string& folder,
-           const std::function<void(std::size_t)>& show);
+           const std::function<void(std::size_t)>& show, bool is_for_all_units = false);
 
   // Judges a line. `folder` gets the site for the check, and a file NUMBER.yaml for each unit with edits.
-  verdict judge(const question& question, const std::string& folder, bool is_for_all_units = false) const;
+  verdict judge(const question& question, const std::string& folder) const;
 
   // Makes a proven answer about a class in a header one to review, unless each unit that includes the header agrees.
   void ask_other_units(verdict& first_answer, const std::string& check, const std::string& folder);

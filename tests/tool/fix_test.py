@@ -16,7 +16,7 @@ import prices
 from paths import HANG_S, PATHS, main
 
 NOISY = 16  # the one error whose list of sites is printed
-PATCHES = 12  # of the program below
+PATCHES = 13  # of the program below
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-fix-test-")
 ROOT = pathlib.Path(SHARED.name).resolve() / "project"
 SOURCES = {
@@ -154,6 +154,11 @@ std::size_t size_of(const std::string& text) {
     return copy.size();
 }
 
+std::size_t given_away() {
+    std::string text(60, 'x');  // new
+    return std::make_pair(1, text).second.size();  // given
+}
+
 int single(int number);
 
 int main() {
@@ -169,6 +174,7 @@ int main() {
         sum += last_ones(20) + first_ones(20);
         for (int number = 0; number < 20; ++number) sum += static_cast<long>(length_of(long_text));
         for (int number = 0; number < 20; ++number) sum += static_cast<long>(size_of(long_text));
+        for (int number = 0; number < 40; ++number) sum += static_cast<long>(given_away());
     }
     std::printf("%ld\\n", sum);
 }
@@ -300,6 +306,11 @@ class Proposals(FixTest):
         copied = sites["program.cpp", line_of("copied"), "copy"]
         self.assertEqual((copied["edit"], copied["problem"]), ("safe", ""))
         self.assertIn("+    const std::string& copy = text;  // copied\n", copied["patch"])
+        # A text that gives its memory away has none that the thread could keep.
+        away = [sites["program.cpp", line_of(mark), remedy] for mark, remedy in (("given", "move"), ("new", "recycle"))]
+        self.assertEqual([site["edit"] for site in away], ["safe", "safe"])
+        repeated, = [site["problem"] for site in away if not site["patch"]]
+        self.assertRegex(repeated, r"^'text' is the variable of the patch for program.cpp:\d+, which saves the same ")
         # Of several remedies the first one with an edit counts: no container keeps the object.
         pooled = sites["other.cpp", line_of("pooled", "other.cpp"), "pooled"]
         self.assertEqual((pooled["edit"], pooled["problem"]), ("safe", ""))
@@ -330,7 +341,7 @@ class Proposals(FixTest):
                                          "program.cpp: Keep memory between the iterations of a loop",
                                          "program.cpp: Keep memory between the iterations of a loop",
                                          "program.cpp: Keep memory between the calls of a function",
-                                         "program.cpp: Move an object at its last use",
+                                         *["program.cpp: Move an object at its last use"] * 2,
                                          "other.cpp: Make objects on the heap of the thread",
                                          "shared.hpp: Reserve before the loop"])
         self.assertRegex(git("log", "-1", "--format=%b", cwd=clone), r"Predicted: (may )?saves? .* of program\.")
