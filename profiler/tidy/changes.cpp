@@ -11,6 +11,7 @@
 
 #include "profiler/tidy/copies.hpp"
 #include "profiler/tidy/kept_container.hpp"
+#include "profiler/tidy/library_calls.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -27,22 +28,7 @@ constexpr llvm::StringRef part_owners[] = {"vector",   "basic_string", "deque", 
                                            "multimap", "set",          "multiset", "unordered_map", "unordered_set",
                                            "pair",     "tuple",        "optional", "array"};
 constexpr llvm::StringRef sequences[] = {"vector", "basic_string", "deque", "array"};
-constexpr llvm::StringRef streams[] = {"basic_ostream",       "basic_istream",       "basic_iostream",
-                                       "basic_ostringstream", "basic_istringstream", "basic_stringstream",
-                                       "basic_ofstream",      "basic_ifstream",      "basic_fstream"};
 constexpr unsigned max_depth = 4;  // of calls
-
-QualType bare_type(QualType type) { return type.getNonReferenceType().getCanonicalType().getUnqualifiedType(); }
-
-// Returns whether a declaration is part of the standard library, such as the iterators of a vector.
-bool is_of_library(const clang::Decl& declaration) {
-  for (const clang::DeclContext* outer = declaration.getDeclContext(); outer != nullptr; outer = outer->getParent()) {
-    const auto* space = dyn_cast<clang::NamespaceDecl>(outer);
-    if (space != nullptr && space->getParent()->isTranslationUnit())
-      return is_one_of(space->getName(), {"std", "__gnu_cxx"});
-  }
-  return false;
-}
 
 // Calls `visit` with the types of the parts of an object, the object's own first, until it returns true.
 bool any_part(QualType type, llvm::function_ref<bool(QualType)> visit, unsigned depth = 0) {
@@ -73,10 +59,16 @@ bool any_part(QualType type, llvm::function_ref<bool(QualType)> visit, unsigned 
                       [&](const auto* field) { return any_part(field->getType(), visit, depth + 1); });
 }
 
+// Returns whether an object of any type may be read and written by this type.
+bool is_of_bytes(QualType type) {
+  return type->isVoidType() || type->isCharType() || type->isStdByteType() || type->isIncompleteType();
+}
+
 // Returns whether a write to an object of type `written` may change or end an object of `type`.
 bool may_change(QualType written, QualType type) {
-  if (is_std_class(written, streams)) return false;
+  if (is_stream(written)) return false;
   const QualType target = bare_type(written), source = bare_type(type);
+  if (is_of_bytes(target)) return true;
   // A part of the source is written.
   if (any_part(source, [&](QualType part) { return part == target; })) return true;
   if (target->isScalarType()) return false;
@@ -164,7 +156,7 @@ const clang::VarDecl* variable_of(const clang::Expr& expression) {
   if (const auto* call = dyn_cast<clang::CXXMemberCallExpr>(inner)) {
     const clang::CXXMethodDecl* function = call->getMethodDecl();
     return function != nullptr && is_std_class(call->getObjectType(), part_owners) &&
-                   !call->getObjectType()->isAnyPointerType()
+                   !call->getImplicitObjectArgument()->getType()->isPointerType()
                ? variable_of(*call->getImplicitObjectArgument())
                : nullptr;
   }
@@ -184,6 +176,34 @@ bool is_private(clang::ASTContext& context, const clang::VarDecl& variable, cons
   return llvm::all_of(uses, [&](const variable_use& use) {
     if (left_out.isValid() && is_within(context, use.reference->getSourceRange(), left_out)) return true;
     return !use.is_in_lambda && trace_of(context, *use.reference) == trace::nothing;
+  });
+}
+
+// Returns whether the memory that an object owns may hold an object of another type.
+bool may_hold(QualType owner, QualType type) {
+  const QualType own = bare_type(owner), target = bare_type(type);
+  return any_part(own, [&](QualType part) { return part != own && part == target; });
+}
+
+// Returns whether all elements of a variable are made by the function, so that nothing else knows them.
+bool is_filled_by(clang::ASTContext& context, const clang::VarDecl& variable, const clang::FunctionDecl& function,
+                  QualType type) {
+  if (isa<clang::ParmVarDecl>(variable) || variable.getDeclContext() != &function) return false;
+  const auto is_copied = [&](const clang::Expr* value) {
+    return value->IgnoreParenImpCasts()->isLValue() || !may_hold(value->getType(), type);
+  };
+  if (const clang::Expr* value = variable.getInit()) {
+    const auto* construction = dyn_cast<clang::CXXConstructExpr>(value->IgnoreImplicit());
+    if (construction == nullptr || !llvm::all_of(construction->arguments(), is_copied)) return false;
+  }
+  return llvm::all_of(uses_of(context, variable, *function.getBody()), [&](const variable_use& use) {
+    if (only_reads(context, *use.reference)) return true;
+    const clang::CXXMemberCallExpr* call = member_call_on(context, *use.reference);
+    return call != nullptr && call->getMethodDecl() != nullptr &&
+           is_one_of(name_of(call->getMethodDecl()),
+                     {"push_back", "emplace_back", "append", "clear", "reserve", "resize", "pop_back", "size", "empty",
+                      "begin", "end", "front", "back"}) &&
+           llvm::all_of(call->arguments(), is_copied);
   });
 }
 
@@ -216,36 +236,50 @@ class change_finder {
       return operation->isIncrementDecrementOp() && is_written(*operation->getSubExpr(), function) &&
              is_change("an assignment");
     }
+    if (lets_threads_run(part)) return is_change("another thread");
+    if (const auto* cast = dyn_cast<clang::ExplicitCastExpr>(&part))
+      return cast->isXValue() && is_written(*cast->getSubExpr(), function) && is_change("a move");
     // Code that the compiler adds.
     if (const auto* argument = dyn_cast<clang::CXXDefaultArgExpr>(&part))
       return find(*argument->getExpr(), function, depth).has_value();
+    if (const auto* value = dyn_cast<clang::CXXDefaultInitExpr>(&part))
+      return find(*value->getExpr(), function, depth).has_value();
     if (const auto* loop = dyn_cast<clang::CXXForRangeStmt>(&part)) {
       return llvm::any_of(std::initializer_list<const clang::Stmt*>{loop->getBeginStmt(), loop->getEndStmt(),
                                                                     loop->getCond(), loop->getInc()},
                           [&](const clang::Stmt* step) { return step != nullptr && find(*step, function, depth); });
     }
     if (isa<clang::CXXDeleteExpr>(part)) return is_change("the end of an object");
+    if (const auto* creation = dyn_cast<clang::CXXNewExpr>(&part)) {
+      return (creation->getNumPlacementArgs() != 0 ||
+              isa_and_nonnull<clang::CXXMethodDecl>(creation->getOperatorNew())) &&
+             is_change("an object in memory that the code chooses");
+    }
     if (const auto* temporary = dyn_cast<clang::CXXBindTemporaryExpr>(&part))
-      return !has_quiet_end(temporary->getType()) && !temporary->getType()->getAsCXXRecordDecl()->isInStdNamespace() &&
-             is_change("a destructor");
+      return !has_quiet_end(temporary->getType()) && !is_stream(temporary->getType()) && is_change("a destructor");
     if (const auto* declarations = dyn_cast<clang::DeclStmt>(&part)) {
       return llvm::any_of(declarations->decls(), [&](const clang::Decl* next) {
         const auto* local = dyn_cast<clang::VarDecl>(next);
         if (local == nullptr || local->getType()->isReferenceType() || has_quiet_end(local->getType())) return false;
         const clang::CXXRecordDecl* record = local->getType()->getAsCXXRecordDecl();
-        return (record == nullptr || !is_std_class(local->getType(), streams)) && is_change("a destructor");
+        return (record == nullptr || !is_stream(local->getType())) && is_change("a destructor");
       });
     }
     if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(&part)) {
       const clang::CXXConstructorDecl* constructor = construction->getConstructor();
-      if (is_of_library(*constructor) || !constructor->isUserProvided()) return false;
-      return is_called_function_a_change(*constructor, depth);
+      if (is_of_library(*constructor)) {
+        return may_run_program(context_, *construction) &&
+               is_change("a constructor of '" + constructor->getParent()->getNameAsString() + "'");
+      }
+      return !constructor->isTrivial() && !is_plain(context_, construction->getType()) &&
+             is_called_function_a_change(*constructor, depth);
     }
     const auto* call = dyn_cast<clang::CallExpr>(&part);
     if (call == nullptr) return false;
     const clang::FunctionDecl* called = call->getDirectCallee();
     if (called == nullptr) return is_change("a call of an unknown function");
     const auto* method = dyn_cast<clang::CXXMethodDecl>(called);
+    if (isa<clang::CXXDestructorDecl>(called)) return is_change("the end of an object");
     if (is_of_library(*called) || called->getBuiltinID() != 0 || (method != nullptr && !method->isUserProvided()))
       return is_change_by_library(*call, *called, function);
     if (method != nullptr && method->isVirtual() && !method->hasAttr<clang::FinalAttr>())
@@ -273,12 +307,14 @@ class change_finder {
   bool is_change_by_library(const clang::CallExpr& call, const clang::FunctionDecl& called,
                             const clang::FunctionDecl& function) {
     const std::string name = "a call of '" + called.getNameAsString() + "'";
+    if (may_run_program(context_, call)) return is_change(name);
     const auto* member = dyn_cast<clang::CXXMemberCallExpr>(&call);
-    if (member != nullptr && !member->getMethodDecl()->isConst() && !only_gives_access(*member->getMethodDecl()) &&
-        is_written(*member->getImplicitObjectArgument(), function)) {
-      return is_change(name);
+    if (member != nullptr && !member->getMethodDecl()->isConst() && !only_gives_access(*member->getMethodDecl())) {
+      const clang::Expr& object = *member->getImplicitObjectArgument();
+      const bool is_pointer = object.getType()->isPointerType();
+      if (is_pointer ? is_written_behind(object, function) : is_written(object, function)) return is_change(name);
     }
-    if (name_of(&called) == "move" && call.getNumArgs() == 1)
+    if (is_one_of(name_of(&called), {"move", "forward"}) && call.getNumArgs() == 1)
       return is_written(*call.getArg(0), function) && is_change(name);
     const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(&call);
     const unsigned first_argument = operation != nullptr && isa<clang::CXXMethodDecl>(called) ? 1 : 0;
@@ -295,11 +331,18 @@ class change_finder {
     }
     for (unsigned index = first_argument; index < call.getNumArgs(); ++index) {
       const unsigned parameter = index - first_argument;
-      if (parameter >= called.getNumParams()) continue;
+      const clang::Expr& argument = *call.getArg(index);
+      if (parameter >= called.getNumParams()) {
+        // printf only reads the texts that it gets.
+        const bool is_read = llvm::StringRef(called.getNameAsString()).contains("printf") &&
+                             is_of_bytes(bare_type(argument.getType()->getPointeeType()));
+        if (gives_write_access(argument.getType()) && !is_read && is_written_behind(argument, function))
+          return is_change(name);
+        continue;
+      }
       const QualType type = called.getParamDecl(parameter)->getType();
-      const QualType target = type->isReferenceType() || type->isPointerType() ? type->getPointeeType() : QualType();
-      if (!target.isNull() && !target.isConstQualified() && !type->isRValueReferenceType() &&
-          is_written(*call.getArg(index), function)) {
+      if (gives_write_access(type) && !type->isRValueReferenceType() &&
+          (type->isPointerType() ? is_written_behind(argument, function) : is_written(argument, function))) {
         return is_change(name);
       }
       // It may write where an iterator points to.
@@ -310,8 +353,7 @@ class change_finder {
         continue;
       }
       const bool is_of_own_object = variable != nullptr && is_std_class(variable->getType(), part_owners) &&
-                                    !llvm::is_contained(variables_, variable) &&
-                                    is_private(context_, *variable, function);
+                                    !llvm::is_contained(variables_, variable) && is_own(*variable, function);
       if (!is_of_own_object) return is_change(name);
     }
     return false;
@@ -323,13 +365,56 @@ class change_finder {
                                           "lower_bound", "upper_bound"});
   }
 
+  static bool gives_write_access(QualType type) {
+    const QualType target = type->getPointeeType();
+    return (type->isReferenceType() || type->isPointerType()) && !target.isConstQualified();
+  }
+
+  // Returns whether nothing else refers to a variable, or to an object in its memory that may be the one looked for.
+  bool is_own(const clang::VarDecl& variable, const clang::FunctionDecl& function) {
+    return is_private(context_, variable, function) &&
+           (!may_hold(variable.getType(), type_) || is_filled_by(context_, variable, function, type_));
+  }
+
   // Returns whether a write to what `target` names may be one to the object.
   bool is_written(const clang::Expr& target, const clang::FunctionDecl& function) {
     const clang::VarDecl* variable = variable_of(target);
-    if (variable != nullptr && llvm::is_contained(variables_, variable)) return true;
-    if (variable != nullptr && (!target.getType()->isRecordType() || is_private(context_, *variable, function)))
-      return false;
-    return may_change(target.getType()->isPointerType() ? target.getType()->getPointeeType() : target.getType(), type_);
+    if (variable != nullptr) {
+      if (llvm::is_contained(variables_, variable)) return true;
+      const bool has_numbers = context_.getBaseElementType(variable->getType())->isScalarType();
+      if (has_numbers || is_own(*variable, function)) return false;
+    }
+    const clang::Expr* inner = target.IgnoreParenImpCasts();
+    // A letter of a text is no part of anything else.
+    const clang::Expr* text = nullptr;
+    if (const auto* call = dyn_cast<clang::CXXMemberCallExpr>(inner)) text = call->getImplicitObjectArgument();
+    if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(inner);
+        operation != nullptr && operation->getOperator() == clang::OO_Subscript) {
+      text = operation->getArg(0);
+    }
+    if (text != nullptr && target.getType()->isCharType() && is_std_class(text->getType(), {"basic_string"})) {
+      const QualType type = text->getType();
+      return may_change(type->isPointerType() ? type->getPointeeType() : type, type_);
+    }
+    return may_change(target.getType(), type_);
+  }
+
+  // Returns whether a write to what `pointer` points to may be one to the object.
+  bool is_written_behind(const clang::Expr& pointer, const clang::FunctionDecl& function) {
+    const clang::Expr* inner = pointer.IgnoreParenCasts();
+    if (const auto* address = dyn_cast<clang::UnaryOperator>(inner);
+        address != nullptr && address->getOpcode() == clang::UO_AddrOf) {
+      return is_written(*address->getSubExpr(), function);
+    }
+    if (inner->getType()->isArrayType()) return is_written(*inner, function);
+    const auto* call = dyn_cast<clang::CXXMemberCallExpr>(inner);
+    const clang::Expr* container = call == nullptr ? nullptr : call->getImplicitObjectArgument();
+    if (container != nullptr && name_of(call->getMethodDecl()) == "data" && !container->getType()->isPointerType() &&
+        is_std_class(container->getType(), sequences)) {
+      return is_written(*container, function);
+    }
+    if (!inner->getType()->isPointerType()) return !inner->getType()->isNullPtrType();
+    return may_change(inner->getType()->getPointeeType(), type_);
   }
 
   clang::ASTContext& context_;
@@ -339,6 +424,25 @@ class change_finder {
 };
 
 }  // namespace
+
+bool lets_threads_run(const clang::Stmt& part) {
+  if (isa<clang::AtomicExpr, clang::AsmStmt>(part)) return true;
+  if (const auto* call = dyn_cast<clang::CallExpr>(&part)) {
+    const clang::FunctionDecl* called = call->getDirectCallee();
+    const llvm::StringRef name = name_of(called);
+    if (name.startswith("__sync_") || name.startswith("__atomic_") || name.startswith("atomic_")) return true;
+  }
+  const auto* expression = dyn_cast<clang::Expr>(&part);
+  if (expression == nullptr) return false;
+  const clang::CXXRecordDecl* record = bare_type(expression->getType())->getAsCXXRecordDecl();
+  return record != nullptr && is_of_library(*record) && record->getIdentifier() != nullptr &&
+         is_one_of(record->getName(),
+                   {"mutex", "recursive_mutex", "shared_mutex", "timed_mutex", "recursive_timed_mutex",
+                    "shared_timed_mutex", "lock_guard", "unique_lock", "shared_lock", "scoped_lock",
+                    "condition_variable", "condition_variable_any", "thread", "jthread", "future", "shared_future",
+                    "promise", "atomic", "__atomic_base", "atomic_flag", "atomic_ref", "once_flag", "barrier", "latch",
+                    "counting_semaphore"});
+}
 
 bool has_plain_copy(QualType type) {
   type = bare_type(type);

@@ -22,6 +22,10 @@ bool has_plain_copy(clang::QualType type);
 // object is a constant.
 bool only_reads(clang::ASTContext& context, const clang::Expr& reference);
 
+// Returns whether a piece of code waits for other threads, or tells them to go on: a lock, a thread, or an atomic
+// operation.
+bool lets_threads_run(const clang::Stmt& part);
+
 enum class owner_kind {
   local,      // a variable of the function, to which nothing else refers
   elsewhere,  // anything that other code might change

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "profiler/tidy/kept_container.hpp"
+#include "profiler/tidy/library_calls.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -38,14 +39,6 @@ bool is_std_record(clang::QualType type, llvm::ArrayRef<llvm::StringRef> names) 
   return type->getAsCXXRecordDecl() != nullptr && is_std_class(type, names);
 }
 
-// Returns whether a value of this type refers to no other object that it does not own.
-bool is_value(clang::QualType type) {
-  type = type.getCanonicalType();
-  if (type->isVoidType() || (type->isScalarType() && !type->isAnyPointerType())) return true;
-  if (is_std_record(type, containers)) return has_own_allocator(type) && is_value(element_of(type));
-  return false;
-}
-
 template <class Predicate>
 bool all_arguments(clang::QualType type, Predicate predicate) {
   const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(type->getAsCXXRecordDecl());
@@ -57,6 +50,41 @@ bool all_arguments(clang::QualType type, Predicate predicate) {
              return part.getKind() == clang::TemplateArgument::Type && predicate(part.getAsType());
            });
   });
+}
+
+// Returns whether a value of this type refers to no other object that it does not own.
+bool is_value(clang::QualType type) {
+  type = type.getCanonicalType();
+  if (type->isVoidType() || (type->isScalarType() && !type->isAnyPointerType() && !type->isMemberPointerType()))
+    return true;
+  return is_std_record(type, containers) && has_own_allocator(type) && all_arguments(type, [](clang::QualType part) {
+           const clang::CXXRecordDecl* record = part->getAsCXXRecordDecl();
+           return (record != nullptr && record->isInStdNamespace() && record->isEmpty()) || is_value(part);
+         });
+}
+
+// Returns whether an object of `type` may be made of an argument so that it refers to it, or whether a part of it may.
+bool may_refer(clang::QualType type, clang::QualType argument, unsigned depth = 0) {
+  type = type.getCanonicalType().getUnqualifiedType();
+  if (depth > 8 || type->isReferenceType()) return true;
+  if (is_value(type) || (bare_type(argument) == type && has_movable_memory(type))) return false;
+  if (const auto* array = type->getAsArrayTypeUnsafe()) return may_refer(array->getElementType(), argument, depth + 1);
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  const bool is_pointer = bare_type(argument)->isPointerType() || bare_type(argument)->isArrayType();
+  if (record == nullptr) return type->isPointerType() && is_pointer;
+  if (!record->hasDefinition()) return true;
+  if (record->isInStdNamespace()) {
+    if (record->isEmpty()) return false;
+    if (is_std_record(type, {"unique_ptr", "shared_ptr", "weak_ptr"})) return is_pointer;
+    if (!is_std_record(type, containers) && !is_std_record(type, combinations) &&
+        !is_std_record(type, {"array", "variant", "forward_list", "stack", "queue", "priority_queue"})) {
+      return true;
+    }
+    return !all_arguments(type, [&](clang::QualType part) { return !may_refer(part, argument, depth + 1); });
+  }
+  return llvm::any_of(record->bases(), [&](const auto& base) { return may_refer(base.getType(), argument, depth + 1); }) ||
+         llvm::any_of(record->fields(),
+                      [&](const auto* field) { return may_refer(field->getType(), argument, depth + 1); });
 }
 
 // Returns whether a move of such a part does nothing but a copy does, or takes over its memory.
@@ -116,9 +144,19 @@ trace trace_of_declaration(clang::ASTContext& context, const clang::VarDecl& var
 // Returns whether a function of the library may keep what it gets: a pointer, iterator or view of the object.
 bool may_keep(const clang::CallExpr& call, const clang::FunctionDecl& function, const clang::Expr& argument) {
   if (name_of(&function).startswith("regex_")) return true;  // the matches are iterators
+  if (!isa<clang::CXXMethodDecl>(function)) return false;
   const auto* member = dyn_cast<clang::CXXMemberCallExpr>(&call);
-  return member != nullptr && member->getCallee() != &argument && !is_value(argument.getType()) &&
-         !has_movable_memory(argument.getType().getUnqualifiedType()) && !is_value(member->getObjectType());
+  const clang::Expr* object = member == nullptr ? call.getArg(0) : member->getImplicitObjectArgument();
+  if (object == &argument || (member != nullptr && member->getCallee() == &argument)) return false;
+  clang::QualType type = object->getType().getNonReferenceType();
+  if (type->isPointerType()) type = type->getPointeeType();
+  return !is_stream(type) && may_refer(type, argument.getType());
+}
+
+bool has_lambda(const clang::CallExpr& call) {
+  return llvm::any_of(call.arguments(), [](const clang::Expr* argument) {
+    return isa<clang::LambdaExpr>(const_cast<clang::Expr*>(argument)->IgnoreUnlessSpelledInSource());
+  });
 }
 
 }  // namespace
@@ -151,6 +189,26 @@ bool has_movable_memory(clang::QualType type) {
   };
   return llvm::all_of(record->bases(), [&](const auto& base) { return is_part(base.getType()); }) &&
          llvm::all_of(record->fields(), [&](const auto* field) { return is_part(field->getType()); }) && has_memory;
+}
+
+bool owns_all(clang::QualType type, unsigned depth) {
+  type = bare_type(type);
+  if (depth > 8) return false;
+  if (is_value(type) || is_stream(type)) return true;
+  if (const auto* array = type->getAsArrayTypeUnsafe()) return owns_all(array->getElementType(), depth + 1);
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr || !record->hasDefinition()) return false;
+  if (record->isInStdNamespace()) {
+    const bool has_parts = (is_std_record(type, containers) && has_own_allocator(type)) ||
+                           is_std_record(type, combinations) || is_std_record(type, {"array"});
+    return record->isEmpty() ||
+           (has_parts && all_arguments(type, [&](clang::QualType part) { return owns_all(part, depth + 1); }));
+  }
+  return !record->isPolymorphic() &&
+         llvm::all_of(record->bases(), [&](const auto& base) { return owns_all(base.getType(), depth + 1); }) &&
+         llvm::all_of(record->fields(), [&](const auto* field) {
+           return !field->getType()->isReferenceType() && owns_all(field->getType(), depth + 1);
+         });
 }
 
 const clang::Expr* copy_of(clang::ASTContext& context, const clang::DeclRefExpr& reference) {
@@ -234,12 +292,18 @@ trace trace_of(clang::ASTContext& context, const clang::Expr& reference) {
       const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(call);
       if (operation != nullptr && operation->getOperator() == clang::OO_Equal && operation->getArg(1) == node) {
         const clang::QualType target = operation->getArg(0)->getType();
-        return is_value(target) || has_movable_memory(target) ? result : trace::reference;
+        return is_value(target.getCanonicalType().getUnqualifiedType()) ||
+                       (has_movable_memory(target) && expression != nullptr &&
+                        bare_type(expression->getType()) == bare_type(target))
+                   ? result
+                   : trace::reference;
       }
       if (function == nullptr || !is_std_function(*function)) {
         result = trace::argument;
       } else if (expression != nullptr && may_keep(*call, *function, *expression)) {
         return trace::reference;
+      } else if (has_lambda(*call) || may_run_program(context, *call)) {
+        result = trace::argument;
       }
       node = user;
       continue;

@@ -16,6 +16,10 @@ namespace tarn::tidy {
 // or a class without special functions of its own whose members are of such types or trivial.
 bool has_movable_memory(clang::QualType type);
 
+// Returns whether no part of an object is a pointer, a reference, a view or the like, so that it refers to nothing but
+// what it owns.
+bool owns_all(clang::QualType type, unsigned depth = 0);
+
 // Returns the expression that copies the object which `reference` names, so that std::move would move it; else null.
 const clang::Expr* copy_of(clang::ASTContext& context, const clang::DeclRefExpr& reference);
 

@@ -143,17 +143,11 @@ SourceLocation change_by_arguments(clang::ASTContext& context, const clang::Call
   return {};
 }
 
-// Returns where a function uses what lets another thread run: a lock, a thread, or an atomic object.
+// Returns where a function uses what lets another thread run.
 SourceLocation thread_in(const clang::Stmt& code) {
   SourceLocation result;
   walk(code, [&](const clang::Stmt& part, bool) {
-    const auto* expression = dyn_cast<clang::Expr>(&part);
-    if (expression != nullptr &&
-        is_std_class(expression->getType(),
-                     {"mutex", "recursive_mutex", "shared_mutex", "timed_mutex", "lock_guard", "unique_lock",
-                      "shared_lock", "scoped_lock", "condition_variable", "thread", "jthread", "future", "atomic"})) {
-      result = expression->getBeginLoc();
-    }
+    if (lets_threads_run(part)) result = part.getBeginLoc();
     return result.isInvalid();
   });
   return result;

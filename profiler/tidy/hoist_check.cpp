@@ -171,7 +171,7 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
   if (!statement.isSingleDecl()) return refuse("the statement declares several variables", start);
   if (variable.getType().hasQualifiers()) return refuse(quote(variable) + " is constant", start);
   if (variable.hasAttrs() || variable.isConstexpr() || variable.getStorageClass() != clang::SC_None ||
-      variable.getType()->getContainedAutoType() != nullptr ||
+      variable.getType()->getContainedDeducedType() != nullptr ||
       start != variable.getTypeSourceInfo()->getTypeLoc().getBeginLoc()) {
     return refuse("the type of " + quote(variable) + " is not written out alone", start);
   }

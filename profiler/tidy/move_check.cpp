@@ -14,6 +14,7 @@
 
 #include "profiler/tidy/copies.hpp"
 #include "profiler/tidy/kept_container.hpp"
+#include "profiler/tidy/library_calls.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -107,6 +108,34 @@ std::variant<unreachable_code, obstacle> unreachable_after(clang::ASTContext& co
   return result;
 }
 
+// Returns whether a piece of code may use a reference that was stored anywhere.
+bool may_use_reference(clang::ASTContext& context, const clang::Stmt& part) {
+  if (const auto* call = dyn_cast<clang::CallExpr>(&part)) {
+    const clang::FunctionDecl* function = call->getDirectCallee();
+    const auto* method = dyn_cast_or_null<clang::CXXMethodDecl>(function);
+    if (function == nullptr) return true;
+    if (is_of_library(*function)) return may_run_program(context, *call);
+    return method == nullptr || !method->isTrivial();
+  }
+  if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(&part)) {
+    const clang::CXXConstructorDecl& function = *construction->getConstructor();
+    if (is_of_library(function)) return may_run_program(context, *construction);
+    return !function.isTrivial() && !is_plain(context, construction->getType());
+  }
+  if (const auto* temporary = dyn_cast<clang::CXXBindTemporaryExpr>(&part))
+    return !has_quiet_end(temporary->getType()) && !is_stream(temporary->getType());
+  if (const auto* loop = dyn_cast<clang::CXXForRangeStmt>(&part)) {
+    const clang::CXXRecordDecl* record = bare_type(loop->getRangeInit()->getType())->getAsCXXRecordDecl();
+    return record != nullptr && !is_of_library(*record);
+  }
+  // The code itself may go where a pointer leads.
+  if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part))
+    return isa<clang::VarDecl>(reference->getDecl()) && !owns_all(reference->getType());
+  if (const auto* member = dyn_cast<clang::MemberExpr>(&part))
+    return isa<clang::FieldDecl, clang::VarDecl>(member->getMemberDecl()) && !owns_all(member->getType());
+  return isa<clang::CXXDeleteExpr>(part);
+}
+
 // Returns code that may use a reference which a function of the program has stored.
 SourceLocation later_code(clang::ASTContext& context, const clang::Stmt& scope, const clang::Stmt& statement,
                           const unreachable_code& unreachable) {
@@ -126,17 +155,7 @@ SourceLocation later_code(clang::ASTContext& context, const clang::Stmt& scope, 
                             return sources.isBeforeInTranslationUnit(range.getBegin(), begin) &&
                                    sources.isBeforeInTranslationUnit(begin, range.getEnd());
                           });
-    if (is_later) {
-      if (const auto* call = dyn_cast<clang::CallExpr>(&part)) {
-        const clang::FunctionDecl* function = call->getDirectCallee();
-        const auto* method = dyn_cast_or_null<clang::CXXMethodDecl>(function);
-        const bool is_silent = method != nullptr && method->isTrivial();
-        if (function == nullptr || (!is_std_function(*function) && !is_silent)) result = begin;
-      } else if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(&part)) {
-        const clang::CXXConstructorDecl* function = construction->getConstructor();
-        if (!is_std_function(*function) && function->isUserProvided()) result = begin;
-      }
-    }
+    if (is_later && may_use_reference(context, part)) result = begin;
     return result.isInvalid();
   });
   return result;

@@ -116,7 +116,7 @@ std::optional<obstacle> objection_to(clang::ASTContext& context, const clang::Va
   qualifiers.removeConst();
   if (qualifiers.hasQualifiers()) return obstacle{quote(variable) + " is volatile", start};
   if (variable.hasAttrs() || variable.isConstexpr() || variable.getStorageClass() != clang::SC_None ||
-      variable.getType()->getContainedAutoType() != nullptr) {
+      variable.getType()->getContainedDeducedType() != nullptr) {
     return obstacle{"the type of " + quote(variable) + " is not written out alone", start};
   }
   if (!has_own_allocator(variable.getType()))

@@ -1,0 +1,28 @@
+// Tells which calls of the standard library may run code of the program.
+#pragma once
+
+#include <clang/AST/ASTContext.h>
+#include <clang/AST/Decl.h>
+#include <clang/AST/Expr.h>
+#include <clang/AST/Type.h>
+
+namespace tarn::tidy {
+
+// Returns a type without its reference and its qualifiers.
+clang::QualType bare_type(clang::QualType type);
+
+// Returns whether a declaration is part of the standard library, such as the iterators of a vector.
+bool is_of_library(const clang::Decl& declaration);
+
+// Returns whether a class of the library is a stream.
+bool is_stream(clang::QualType type);
+
+// Returns whether the library can copy, compare, hash and end values of a type without code of the program: a value of
+// the library, or a class of the program that leaves all of this to the compiler.
+bool is_plain(clang::ASTContext& context, clang::QualType type);
+
+// Returns whether a call of a function or a constructor of the library may run code of the program that is not written
+// in one of its arguments: a callable, an operator, a deleter, or a special function of an element's class.
+bool may_run_program(clang::ASTContext& context, const clang::Expr& call);
+
+}  // namespace tarn::tidy
