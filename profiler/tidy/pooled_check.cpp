@@ -73,6 +73,11 @@ void pooled_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
       callExpr(unless(isExpansionInSystemHeader()), callee(functionDecl(hasName("::std::make_unique")))).bind("call"),
       this);
   finder->addMatcher(cxxDeleteExpr().bind("end"), this);
+  finder->addMatcher(callExpr(unless(isExpansionInSystemHeader()),
+                              callee(functionDecl(anyOf(cxxDestructorDecl(), hasName("::operator delete"),
+                                                        matchesName("^::std::(.*::)?destroy(_at|_n)?$")))))
+                         .bind("free"),
+                     this);
   finder->addMatcher(
       cxxRecordDecl(isDefinition(), unless(isExpansionInSystemHeader()), unless(isImplicit())).bind("class"), this);
   finder->addMatcher(staticAssertDecl(unless(isExpansionInSystemHeader())).bind("assertion"), this);
@@ -107,9 +112,23 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
   }
   if (const auto* end = result.Nodes.getNodeAs<clang::CXXDeleteExpr>("end")) {
     const clang::QualType type = end->getDestroyedType();
-    const clang::CXXRecordDecl* record = type.isNull() ? nullptr : type->getAsCXXRecordDecl();
-    if (record != nullptr && end->isGlobalDelete())
-      objections_.push_back({record->getCanonicalDecl(), "", {"::delete frees the object", end->getBeginLoc()}});
+    if (type.isNull()) return;
+    const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+    if (type->isVoidType()) objections_.push_back({nullptr, "", {"the code deletes a void*", end->getBeginLoc()}});
+    if (record == nullptr) return;
+    if (end->isGlobalDelete())
+      objections_.push_back({record->getCanonicalDecl(), "", {"::delete frees the object", end->getBeginLoc()}, true});
+    const clang::CXXRecordDecl* definition = record->getDefinition();
+    // A template is instantiated at the end of the unit, with the class.
+    if (definition != nullptr && !is_in_instantiation(*result.Context, *end) &&
+        sources.isBeforeInTranslationUnit(end->getBeginLoc(), definition->getBeginLoc())) {
+      objections_.push_back(
+          {record->getCanonicalDecl(), "", {"delete does not know the class here", end->getBeginLoc()}, true});
+    }
+    return;
+  }
+  if (const auto* free = result.Nodes.getNodeAs<clang::CallExpr>("free")) {
+    object_to_free(*free);
     return;
   }
   clang::QualType type;
@@ -141,6 +160,24 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
   if (record == nullptr || record->getDefinition() == nullptr) return;
   record = record->getDefinition();
   candidates_.push_back({record, expression->getBeginLoc(), judge(*result.Context, *record, expression)});
+}
+
+// Code that ends an object without `delete` frees its memory itself.
+void pooled_check::object_to_free(const clang::CallExpr& call) {
+  const auto object = [&](const clang::CXXRecordDecl* record) {
+    objections_.push_back({record, "", {"the code ends the object without delete", call.getBeginLoc()}, true});
+  };
+  if (const auto* member = llvm::dyn_cast<clang::CXXMemberCallExpr>(&call)) {
+    object(member->getRecordDecl()->getCanonicalDecl());
+    return;
+  }
+  for (const clang::Expr* argument : call.arguments()) {
+    clang::QualType type = argument->IgnoreParenCasts()->getType();
+    if (!type->getPointeeType().isNull()) type = type->getPointeeType();
+    const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+    if (record != nullptr) object(record->getCanonicalDecl());
+    if (type->isVoidType() || type->isCharType() || type->isStdByteType()) object(nullptr);
+  }
 }
 
 verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDecl& record,
@@ -197,6 +234,10 @@ verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDe
     result.level = certainty::review;
     result.notes.push_back({"the unit is for a shared library: code outside of it must not delete the object", start});
   }
+  if (record.hasTrivialDestructor() && record.isExternallyVisible()) {
+    result.level = certainty::review;
+    result.notes.push_back({"a unit that does not know the members of the class could delete the object", start});
+  }
   result.location = start;
   result.text = "'" + name + "' is made on the heap of the thread, without a lock: tarn::pooled";
   result.header = pooled_header;
@@ -214,10 +255,14 @@ verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDe
 void pooled_check::onEndOfTranslationUnit() {
   for (candidate& next : candidates_) {
     const auto match = llvm::find_if(objections_, [&](const objection& problem) {
-      if (problem.record != nullptr) return problem.record == next.record->getCanonicalDecl();
+      if (problem.record != nullptr) {
+        return problem.record == next.record->getCanonicalDecl() ||
+               (problem.concerns_derived && problem.record->getDefinition() != nullptr &&
+                next.record->isDerivedFrom(problem.record));
+      }
       return problem.name.empty() || problem.name == next.record->getName();
     });
-    if (next.result.level == certainty::proven && match != objections_.end())
+    if (next.result.level >= certainty::review && match != objections_.end())
       next.result = refusal(next.creation, match->problem);
     const clang::CXXRecordDecl* base = base_with_objects(next.record->getASTContext(), *next.record, new_classes_);
     if (next.result.level >= certainty::review && base != nullptr) {

@@ -31,7 +31,9 @@ class pooled_check : public edit_check {
     const clang::CXXRecordDecl* record;
     std::string name;  // of the class, where only its name is known
     obstacle problem;
+    bool concerns_derived = false;  // classes, as what is done to an object by a pointer to its base
   };
+  void object_to_free(const clang::CallExpr& call);
   // `expression` makes an object; null where the site is the class.
   verdict judge(clang::ASTContext& context, const clang::CXXRecordDecl& record, const clang::Expr* expression) const;
 

@@ -44,6 +44,7 @@ struct outer {
   // becomes: struct inner : public tarn::pooled<inner> {
   struct inner {
     inner() {}
+    ~inner() {}
     int number = 3;
   };
 };
@@ -74,7 +75,17 @@ struct fragile {
   explicit fragile(bool must_throw) {
     if (must_throw) throw thrown();
   }
+  ~fragile() {}
 };
+namespace {
+// No other unit can delete an object of a class without linkage.
+// proven: 'hidden'
+// becomes: struct hidden : public tarn::pooled<hidden> {
+struct hidden {
+  explicit hidden(int value_) : value(value_) {}
+  int value;
+};
+}  // namespace
 
 template <class Value>
 std::unique_ptr<Value> new_object(int number) {
@@ -107,6 +118,10 @@ int main() {
     } catch (const thrown&) {
       std::printf("thrown\n");
     }
+    // site: 0
+    auto* const secret = new hidden(round);
+    std::printf("%d\n", secret->value);
+    delete secret;
     std::printf("%d %d\n", new_entity<whole>(round)->kind, new_entity<half>(round)->kind);
     const auto in_lambda = [round] {
       auto* const five = new order(round + 20);

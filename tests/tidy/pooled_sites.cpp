@@ -1,4 +1,4 @@
-// check: tarn-pooled -Wno-unused-variable
+// check: tarn-pooled -Wno-unused-variable -Wno-delete-incomplete
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -12,6 +12,35 @@
 // becomes: struct edited : public tarn::pooled<edited> {
 struct edited {
   edited() {}
+  ~edited() {}
+};
+// review: 'trivial'
+// becomes: struct trivial : public tarn::pooled<trivial> {
+struct trivial {
+  trivial() {}
+};
+struct later;
+void delete_later(later* object) { delete object; }
+struct later {
+  later() {}
+};
+struct ended_by_hand {
+  ended_by_hand() {}
+  ~ended_by_hand() {}
+};
+struct ended_base {
+  virtual ~ended_base() = default;
+  virtual int number() const = 0;
+};
+struct ended_as_base : ended_base {
+  int number() const override { return 3; }
+};
+struct ended_by_library {
+  ended_by_library() {}
+  ~ended_by_library() {}
+};
+struct freed_by_hand {
+  freed_by_hand() {}
 };
 struct aggregate {
   int number = 0;
@@ -99,6 +128,27 @@ void use(const Value& value);
 void objects() {
   // site: 0
   use(new edited);
+  // site: 0
+  use(new trivial);
+  // no edit: delete does not know the class here
+  // site: 0
+  delete_later(new later);
+  // no edit: the code ends the object without delete
+  // site: 0
+  auto* const by_hand = new ended_by_hand;
+  by_hand->~ended_by_hand();
+  // no edit: the code ends the object without delete
+  // site: 0
+  ended_base* const as_base = new ended_as_base;
+  as_base->~ended_base();
+  // no edit: the code ends the object without delete
+  // site: 0
+  auto* const by_library = new ended_by_library;
+  std::destroy_at(by_library);
+  // no edit: the code ends the object without delete
+  // site: 0
+  auto* const freed = new freed_by_hand;
+  ::operator delete(freed);
   use(new not_recorded);
   // no edit: the class is an aggregate
   // site: 0

@@ -48,10 +48,12 @@ long sum_of_others() {
     return multiples(count).back();
 }
 
+namespace {
 struct node {
     explicit node(int number) : value(number) {}
     int value;
 };
+}
 
 int single(int number) {
     std::unique_ptr<node> first(new node(number));  // pooled
