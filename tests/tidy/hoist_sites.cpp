@@ -203,3 +203,21 @@ void any_list(const std::vector<List>& lists) {
   }
 }
 template void any_list(const std::vector<std::vector<int>>&);
+
+// The deduced arguments of a template are not in the text.
+void deduced(const texts& list) {
+  for (const std::string& part : list) {
+    // site: 0
+    // no edit: the type of 'pair' is not written out alone
+    std::vector pair{part, part};
+    print(pair[0]);
+  }
+  // inserts: std::vector<std::string> pair_of_texts;
+  for (const std::string& part : list) {
+    // site: 0
+    // proven: 'pair_of_texts' moves
+    // becomes: pair_of_texts = {part, part};
+    std::vector<std::string> pair_of_texts{part, part};
+    print(pair_of_texts[0]);
+  }
+}

@@ -329,3 +329,11 @@ int main(int count, char**) {
   std::string text(static_cast<std::size_t>(count), 'a');
   print(text);
 }
+
+// The deduced arguments of a template are not in the text.
+void deduced(int number) {
+  // no edit: the type of 'numbers' is not written out alone
+  // site: 0
+  std::vector numbers{number, number};
+  fill(numbers);
+}
