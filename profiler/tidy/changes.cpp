@@ -12,6 +12,7 @@
 #include "profiler/tidy/copies.hpp"
 #include "profiler/tidy/kept_container.hpp"
 #include "profiler/tidy/library_calls.hpp"
+#include "profiler/tidy/parts.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -24,58 +25,8 @@ using clang::isa;
 using clang::isa_and_nonnull;
 using clang::QualType;
 
-constexpr llvm::StringRef part_owners[] = {"vector",   "basic_string", "deque",    "list",          "map",
-                                           "multimap", "set",          "multiset", "unordered_map", "unordered_set",
-                                           "pair",     "tuple",        "optional", "array"};
 constexpr llvm::StringRef sequences[] = {"vector", "basic_string", "deque", "array"};
 constexpr unsigned max_depth = 4;  // of calls
-
-// Calls `visit` with the types of the parts of an object, the object's own first, until it returns true.
-bool any_part(QualType type, llvm::function_ref<bool(QualType)> visit, unsigned depth = 0) {
-  type = bare_type(type);
-  if (visit(type) || depth > 8) return true;
-  if (const auto* array = type->getAsArrayTypeUnsafe()) return any_part(array->getElementType(), visit, depth + 1);
-  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  if (record == nullptr || !record->hasDefinition()) return record != nullptr;
-  if (is_std_class(type, part_owners)) {
-    const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
-    if (specialization == nullptr) return true;
-    const auto is_hit = [&](const clang::TemplateArgument& argument) {
-      if (argument.getKind() != clang::TemplateArgument::Type) return false;
-      const clang::CXXRecordDecl* part_class = argument.getAsType()->getAsCXXRecordDecl();
-      // Allocators, comparisons and traits of the library have no parts.
-      if (part_class != nullptr && part_class->isInStdNamespace() && !is_std_class(argument.getAsType(), part_owners))
-        return !is_std_class(argument.getAsType(), {"allocator", "char_traits", "less", "greater", "hash", "equal_to"});
-      return any_part(argument.getAsType(), visit, depth + 1);
-    };
-    return llvm::any_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
-      return argument.getKind() == clang::TemplateArgument::Pack ? llvm::any_of(argument.pack_elements(), is_hit)
-                                                                 : is_hit(argument);
-    });
-  }
-  if (record->isInStdNamespace()) return true;
-  return llvm::any_of(record->bases(), [&](const auto& base) { return any_part(base.getType(), visit, depth + 1); }) ||
-         llvm::any_of(record->fields(),
-                      [&](const auto* field) { return any_part(field->getType(), visit, depth + 1); });
-}
-
-// Returns whether an object of any type may be read and written by this type.
-bool is_of_bytes(QualType type) {
-  return type->isVoidType() || type->isCharType() || type->isStdByteType() || type->isIncompleteType();
-}
-
-// Returns whether a write to an object of type `written` may change or end an object of `type`.
-bool may_change(QualType written, QualType type) {
-  if (is_stream(written)) return false;
-  const QualType target = bare_type(written), source = bare_type(type);
-  if (is_of_bytes(target)) return true;
-  // A part of the source is written.
-  if (any_part(source, [&](QualType part) { return part == target; })) return true;
-  if (target->isScalarType()) return false;
-  // The source may be a part of what is written: of a class with a pointer to it, too.
-  return any_part(target,
-                  [&](QualType part) { return part == source || part->isAnyPointerType() || part->isReferenceType(); });
-}
 
 const clang::Stmt* parent_statement(clang::ASTContext& context, const clang::Stmt& statement) {
   const clang::DynTypedNodeList parents = context.getParents(statement);
@@ -179,12 +130,6 @@ bool is_private(clang::ASTContext& context, const clang::VarDecl& variable, cons
   });
 }
 
-// Returns whether the memory that an object owns may hold an object of another type.
-bool may_hold(QualType owner, QualType type) {
-  const QualType own = bare_type(owner), target = bare_type(type);
-  return any_part(own, [&](QualType part) { return part != own && part == target; });
-}
-
 // Returns whether all elements of a variable are made by the function, so that nothing else knows them.
 bool is_filled_by(clang::ASTContext& context, const clang::VarDecl& variable, const clang::FunctionDecl& function,
                   QualType type) {
@@ -244,6 +189,13 @@ class change_finder {
       return find(*argument->getExpr(), function, depth).has_value();
     if (const auto* value = dyn_cast<clang::CXXDefaultInitExpr>(&part))
       return find(*value->getExpr(), function, depth).has_value();
+    if (const auto* list = dyn_cast<clang::InitListExpr>(&part)) {
+      const clang::InitListExpr* whole = list->isSemanticForm() ? list : list->getSemanticForm();
+      return whole != nullptr &&
+             (llvm::any_of(whole->inits(),
+                           [&](const clang::Expr* value) { return find(*value, function, depth).has_value(); }) ||
+              (whole->hasArrayFiller() && find(*whole->getArrayFiller(), function, depth)));
+    }
     if (const auto* loop = dyn_cast<clang::CXXForRangeStmt>(&part)) {
       return llvm::any_of(std::initializer_list<const clang::Stmt*>{loop->getBeginStmt(), loop->getEndStmt(),
                                                                     loop->getCond(), loop->getInc()},
@@ -260,6 +212,7 @@ class change_finder {
     if (const auto* declarations = dyn_cast<clang::DeclStmt>(&part)) {
       return llvm::any_of(declarations->decls(), [&](const clang::Decl* next) {
         const auto* local = dyn_cast<clang::VarDecl>(next);
+        if (has_get_functions(*next)) return is_change("a call of 'get'");
         if (local == nullptr || local->getType()->isReferenceType() || has_quiet_end(local->getType())) return false;
         const clang::CXXRecordDecl* record = local->getType()->getAsCXXRecordDecl();
         return (record == nullptr || !is_stream(local->getType())) && is_change("a destructor");
@@ -436,12 +389,31 @@ bool lets_threads_run(const clang::Stmt& part) {
   if (expression == nullptr) return false;
   const clang::CXXRecordDecl* record = bare_type(expression->getType())->getAsCXXRecordDecl();
   return record != nullptr && is_of_library(*record) && record->getIdentifier() != nullptr &&
-         is_one_of(record->getName(),
-                   {"mutex", "recursive_mutex", "shared_mutex", "timed_mutex", "recursive_timed_mutex",
-                    "shared_timed_mutex", "lock_guard", "unique_lock", "shared_lock", "scoped_lock",
-                    "condition_variable", "condition_variable_any", "thread", "jthread", "future", "shared_future",
-                    "promise", "atomic", "__atomic_base", "atomic_flag", "atomic_ref", "once_flag", "barrier", "latch",
-                    "counting_semaphore"});
+         is_one_of(record->getName(), {"mutex",
+                                       "recursive_mutex",
+                                       "shared_mutex",
+                                       "timed_mutex",
+                                       "recursive_timed_mutex",
+                                       "shared_timed_mutex",
+                                       "lock_guard",
+                                       "unique_lock",
+                                       "shared_lock",
+                                       "scoped_lock",
+                                       "condition_variable",
+                                       "condition_variable_any",
+                                       "thread",
+                                       "jthread",
+                                       "future",
+                                       "shared_future",
+                                       "promise",
+                                       "atomic",
+                                       "__atomic_base",
+                                       "atomic_flag",
+                                       "atomic_ref",
+                                       "once_flag",
+                                       "barrier",
+                                       "latch",
+                                       "counting_semaphore"});
 }
 
 bool has_plain_copy(QualType type) {

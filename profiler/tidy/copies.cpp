@@ -82,7 +82,8 @@ bool may_refer(clang::QualType type, clang::QualType argument, unsigned depth = 
     }
     return !all_arguments(type, [&](clang::QualType part) { return !may_refer(part, argument, depth + 1); });
   }
-  return llvm::any_of(record->bases(), [&](const auto& base) { return may_refer(base.getType(), argument, depth + 1); }) ||
+  return llvm::any_of(record->bases(),
+                      [&](const auto& base) { return may_refer(base.getType(), argument, depth + 1); }) ||
          llvm::any_of(record->fields(),
                       [&](const auto* field) { return may_refer(field->getType(), argument, depth + 1); });
 }

@@ -23,18 +23,45 @@ constexpr unsigned max_parts = 8;  // within one another
 constexpr llvm::StringRef arrays[] = {"vector", "basic_string", "deque", "array", "span", "basic_string_view"};
 constexpr llvm::StringRef pointers[] = {"unique_ptr", "shared_ptr", "__shared_ptr", "__shared_ptr_access",
                                         "weak_ptr",   "__weak_ptr", "optional",     "reference_wrapper"};
-constexpr llvm::StringRef collections[] = {
-    "list",         "forward_list",  "map",           "multimap",           "set",
-    "multiset",     "unordered_map", "unordered_set", "unordered_multimap", "unordered_multiset",
-    "stack",        "queue",         "priority_queue", "initializer_list"};
-constexpr llvm::StringRef iterators[] = {
-    "__normal_iterator", "_List_iterator",  "_List_const_iterator", "_Rb_tree_iterator",  "_Rb_tree_const_iterator",
-    "_Deque_iterator",   "_Node_iterator",  "_Node_const_iterator", "_Fwd_list_iterator", "_Fwd_list_const_iterator",
-    "reverse_iterator",  "_Node_iterator_base"};
-constexpr llvm::StringRef values[] = {"pair",   "tuple",    "variant",    "monostate", "bitset", "allocator", "char_traits",
-                                      "less",   "greater",  "equal_to",   "hash",      "ratio",  "duration",  "time_point",
-                                      "complex", "move_iterator", "back_insert_iterator", "insert_iterator",
-                                      "front_insert_iterator", "default_delete", "integral_constant"};
+constexpr llvm::StringRef collections[] = {"list",
+                                           "forward_list",
+                                           "map",
+                                           "multimap",
+                                           "set",
+                                           "multiset",
+                                           "unordered_map",
+                                           "unordered_set",
+                                           "unordered_multimap",
+                                           "unordered_multiset",
+                                           "stack",
+                                           "queue",
+                                           "priority_queue",
+                                           "initializer_list"};
+constexpr llvm::StringRef iterators[] = {"__normal_iterator",        "_List_iterator",          "_List_const_iterator",
+                                         "_Rb_tree_iterator",        "_Rb_tree_const_iterator", "_Deque_iterator",
+                                         "_Node_iterator",           "_Node_const_iterator",    "_Fwd_list_iterator",
+                                         "_Fwd_list_const_iterator", "reverse_iterator",        "_Node_iterator_base"};
+constexpr llvm::StringRef values[] = {"pair",
+                                      "tuple",
+                                      "variant",
+                                      "monostate",
+                                      "bitset",
+                                      "allocator",
+                                      "char_traits",
+                                      "less",
+                                      "greater",
+                                      "equal_to",
+                                      "hash",
+                                      "ratio",
+                                      "duration",
+                                      "time_point",
+                                      "complex",
+                                      "move_iterator",
+                                      "back_insert_iterator",
+                                      "insert_iterator",
+                                      "front_insert_iterator",
+                                      "default_delete",
+                                      "integral_constant"};
 constexpr llvm::StringRef own_buffers[] = {"basic_ostringstream", "basic_istringstream", "basic_stringstream",
                                            "basic_ofstream",      "basic_ifstream",      "basic_fstream"};
 constexpr llvm::StringRef other_streams[] = {"basic_ostream", "basic_istream", "basic_iostream", "basic_ios",
@@ -53,7 +80,7 @@ bool is_library_type(QualType type, llvm::ArrayRef<llvm::StringRef> names) {
 
 // Returns whether a function that is not a member compares, swaps, prints or reads values of a type.
 bool has_free_operator(clang::ASTContext& context, const clang::TagDecl& type) {
-  const QualType own(type.getTypeForDecl(), 0);
+  const QualType operand(type.getTypeForDecl(), 0);
   const clang::DeclContext* scope = type.getDeclContext()->getEnclosingNamespaceContext();
   llvm::SmallVector<clang::DeclarationName, 12> names;
   for (const auto kind : {clang::OO_EqualEqual, clang::OO_ExclaimEqual, clang::OO_Less, clang::OO_Greater,
@@ -68,7 +95,7 @@ bool has_free_operator(clang::ASTContext& context, const clang::TagDecl& type) {
       const auto* function = dyn_cast<clang::FunctionDecl>(next->getUnderlyingDecl());
       if (function == nullptr) continue;
       const bool takes_it = llvm::any_of(function->parameters(), [&](const clang::ParmVarDecl* parameter) {
-        return bare_type(parameter->getType()) == bare_type(own);
+        return bare_type(parameter->getType()) == bare_type(operand);
       });
       if (takes_it) return true;
     }
@@ -84,9 +111,9 @@ bool has_called_value(const clang::FieldDecl& field) {
   bool is_called = false;
   walk(*value, [&](const clang::Stmt& part, bool) {
     const auto* construction = dyn_cast<clang::CXXConstructExpr>(&part);
-    is_called = isa<clang::CallExpr>(part) ||
-                (construction != nullptr && !is_of_library(*construction->getConstructor()) &&
-                 construction->getConstructor()->isUserProvided());
+    is_called =
+        isa<clang::CallExpr>(part) || (construction != nullptr && !is_of_library(*construction->getConstructor()) &&
+                                       construction->getConstructor()->isUserProvided());
     return !is_called;
   });
   return is_called;
@@ -97,15 +124,17 @@ bool is_plain_value(clang::ASTContext& context, QualType type, unsigned depth);
 bool is_plain_class(clang::ASTContext& context, const clang::CXXRecordDecl& record, unsigned depth) {
   if (record.isLambda() || record.isPolymorphic() || record.getNumVBases() != 0 || record.hasFriends()) return false;
   for (const clang::CXXMethodDecl* method : record.methods()) {
-    const bool is_special = isa<clang::CXXConstructorDecl, clang::CXXDestructorDecl, clang::CXXConversionDecl>(method) ||
-                            method->isOverloadedOperator() || name_of(method) == "swap";
+    const bool is_special =
+        isa<clang::CXXConstructorDecl, clang::CXXDestructorDecl, clang::CXXConversionDecl>(method) ||
+        method->isOverloadedOperator() || name_of(method) == "swap";
     // A comparison that the compiler writes is a user's choice, too, but compares the parts alone.
     if (is_special && (method->isUserProvided() || isa<clang::CXXConversionDecl>(method))) return false;
   }
   const bool has_template = llvm::any_of(record.decls(), [](const clang::Decl* next) {
     const auto* pattern = dyn_cast<clang::FunctionTemplateDecl>(next);
-    return pattern != nullptr && (isa<clang::CXXConstructorDecl, clang::CXXConversionDecl>(pattern->getTemplatedDecl()) ||
-                                  pattern->getTemplatedDecl()->isOverloadedOperator());
+    return pattern != nullptr &&
+           (isa<clang::CXXConstructorDecl, clang::CXXConversionDecl>(pattern->getTemplatedDecl()) ||
+            pattern->getTemplatedDecl()->isOverloadedOperator());
   });
   if (has_template || has_free_operator(context, record)) return false;
   return llvm::all_of(record.bases(),
@@ -118,17 +147,14 @@ bool is_plain_class(clang::ASTContext& context, const clang::CXXRecordDecl& reco
 
 bool is_plain_argument(clang::ASTContext& context, const clang::TemplateArgument& argument, unsigned depth) {
   switch (argument.getKind()) {
-    case clang::TemplateArgument::Type:
-      return is_plain_value(context, argument.getAsType(), depth);
+    case clang::TemplateArgument::Type: return is_plain_value(context, argument.getAsType(), depth);
     case clang::TemplateArgument::Pack:
       return llvm::all_of(argument.pack_elements(),
                           [&](const auto& part) { return is_plain_argument(context, part, depth); });
     case clang::TemplateArgument::Integral:
     case clang::TemplateArgument::Null:
-    case clang::TemplateArgument::NullPtr:
-      return true;
-    default:
-      return false;
+    case clang::TemplateArgument::NullPtr: return true;
+    default: return false;
   }
 }
 
@@ -148,9 +174,9 @@ bool is_plain_value(clang::ASTContext& context, QualType type, unsigned depth) {
   if (!is_of_library(*record)) return is_plain_class(context, *record->getDefinition(), depth);
   const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
   if (is_library_class(record, {"unique_ptr"}) && specialization != nullptr) {
-    const QualType owned = specialization->getTemplateArgs()[0].getAsType();
-    const clang::CXXRecordDecl* owned_class = owned->getAsCXXRecordDecl();
-    if (!has_quiet_end(owned) || (owned_class != nullptr && owned_class->isPolymorphic())) return false;
+    const QualType element = specialization->getTemplateArgs()[0].getAsType();
+    const clang::CXXRecordDecl* element_class = element->getAsCXXRecordDecl();
+    if (!has_quiet_end(element) || (element_class != nullptr && element_class->isPolymorphic())) return false;
   } else if (!is_library_class(record, arrays) && !is_library_class(record, collections) &&
              !is_library_class(record, iterators) && !is_library_class(record, values) &&
              !is_library_class(record, {"optional", "path"})) {
@@ -238,6 +264,14 @@ bool is_stream(QualType type) { return is_library_type(type, own_buffers) || is_
 
 bool is_plain(clang::ASTContext& context, QualType type) { return is_plain_value(context, type, 0); }
 
+bool has_get_functions(const clang::Decl& declaration) {
+  const auto* object = dyn_cast<clang::DecompositionDecl>(&declaration);
+  if (object == nullptr) return false;
+  const clang::CXXRecordDecl* record = bare_type(object->getType())->getAsCXXRecordDecl();
+  return record != nullptr && !is_of_library(*record) &&
+         llvm::any_of(object->bindings(), [](const auto* part) { return part->getHoldingVar() != nullptr; });
+}
+
 bool may_run_program(clang::ASTContext& context, const clang::Expr& call) {
   llvm::SmallVector<const clang::Expr*, 4> arguments;
   const clang::FunctionDecl* called = nullptr;
@@ -264,7 +298,7 @@ bool may_run_program(clang::ASTContext& context, const clang::Expr& call) {
     const clang::LambdaExpr* lambda = lambda_of(*argument);
     if (lambda == nullptr) continue;
     lambdas.push_back(bare_type(lambda->getType()));
-    // What it captures is copied with it.
+    // Its copies have those of what it captures.
     const bool is_plain_lambda = llvm::all_of(lambda->getLambdaClass()->fields(), [&](const clang::FieldDecl* field) {
       return field->getType()->isReferenceType() || is_plain(context, field->getType());
     });
@@ -300,10 +334,10 @@ bool may_run_program(clang::ASTContext& context, const clang::Expr& call) {
       return true;
     }
   }
-  const QualType own = method == nullptr ? QualType() : QualType(method->getParent()->getTypeForDecl(), 0);
-  if (own.isNull() || is_plain(context, own)) return false;
+  const QualType object = method == nullptr ? QualType() : QualType(method->getParent()->getTypeForDecl(), 0);
+  if (object.isNull() || is_plain(context, object)) return false;
   // A constructor of a stream with a buffer of its own, or a function of such a stream.
-  return !is_stream(own) || (isa<clang::CXXConstructorDecl>(method) && !is_library_type(own, own_buffers));
+  return !is_stream(object) || (isa<clang::CXXConstructorDecl>(method) && !is_library_type(object, own_buffers));
 }
 
 }  // namespace tarn::tidy

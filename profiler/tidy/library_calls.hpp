@@ -21,6 +21,9 @@ bool is_stream(clang::QualType type);
 // the library, or a class of the program that leaves all of this to the compiler.
 bool is_plain(clang::ASTContext& context, clang::QualType type);
 
+// Returns whether a declaration such as `auto [first, second] = object;` calls functions of the program, named `get`.
+bool has_get_functions(const clang::Decl& declaration);
+
 // Returns whether a call of a function or a constructor of the library may run code of the program that is not written
 // in one of its arguments: a callable, an operator, a deleter, or a special function of an element's class.
 bool may_run_program(clang::ASTContext& context, const clang::Expr& call);

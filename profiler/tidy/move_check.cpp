@@ -122,6 +122,10 @@ bool may_use_reference(clang::ASTContext& context, const clang::Stmt& part) {
     if (is_of_library(function)) return may_run_program(context, *construction);
     return !function.isTrivial() && !is_plain(context, construction->getType());
   }
+  if (const auto* list = dyn_cast<clang::InitListExpr>(&part))
+    return list->getType()->isRecordType() && !is_plain(context, list->getType());
+  if (const auto* declarations = dyn_cast<clang::DeclStmt>(&part))
+    return llvm::any_of(declarations->decls(), [](const clang::Decl* next) { return has_get_functions(*next); });
   if (const auto* temporary = dyn_cast<clang::CXXBindTemporaryExpr>(&part))
     return !has_quiet_end(temporary->getType()) && !is_stream(temporary->getType());
   if (const auto* loop = dyn_cast<clang::CXXForRangeStmt>(&part)) {

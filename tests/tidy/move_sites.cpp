@@ -1,4 +1,5 @@
 // check: tarn-move -Wno-unused-parameter -Wno-unused-variable -Wno-unused-but-set-variable
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -10,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 // inserts: #include <utility>
 #include <vector>
 
@@ -318,3 +320,131 @@ void of_a_template(const Value& value) {
   list.push_back(copy);
 }
 template void of_a_template(const std::string& value);
+
+// A function of the program that the library runs may have stored a reference, or may use one.
+void by_library_1(const std::function<void(const std::string&)>& store_text, const std::function<void()>& show) {
+  std::string text = global_text;
+  store_text(text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  show();
+}
+void by_library_2(const std::function<void()>& show) {
+  std::string text = global_text;
+  fill(text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  show();
+}
+void by_library_3(void (*show)()) {
+  std::string text = global_text;
+  fill(text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  std::invoke(show);
+}
+void by_library_4(std::vector<int>& numbers, void (*show)(int)) {
+  std::string text = global_text;
+  fill(text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  std::for_each(numbers.begin(), numbers.end(), show);
+}
+void by_library_5(void (*show)()) {
+  std::string text = global_text;
+  fill(text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  std::thread(show).join();
+}
+void by_library_6() {
+  std::string text = global_text;
+  std::vector<std::size_t> numbers;
+  fill(text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  numbers.push_back(address->size());
+}
+void by_library_7() {
+  std::string text = global_text;
+  std::size_t letters = 0;
+  fill(text);
+  // proven: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  for (const std::string& next : results) letters += next.size();
+}
+// A container of views keeps what it gets.
+void by_library_8() {
+  std::string text = global_text;
+  std::map<std::string_view, int> views;
+  views[text] = 1;
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  results.resize(views.size());
+}
+void by_library_9() {
+  std::string text = global_text;
+  std::map<std::string_view, int> views;
+  views.emplace(text, 1);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  results.resize(views.size());
+}
+void by_library_10() {
+  std::string text = global_text;
+  std::map<int, std::string_view> views;
+  views.insert_or_assign(1, text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  results.resize(views.size());
+}
+void by_library_11() {
+  std::string text = global_text;
+  std::map<const char*, int> views;
+  views[text.c_str()] = 1;
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  results.resize(views.size());
+}
+void by_library_12() {
+  std::string text = global_text;
+  std::vector<std::string_view> views;
+  views.assign(2, text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  results.resize(views.size());
+}
+void by_library_13(int* number) {
+  std::string text = global_text;
+  std::map<std::string, int*> pointers;
+  pointers[text] = number;
+  // proven: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  results.resize(pointers.size());
+}

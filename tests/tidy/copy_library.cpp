@@ -1,0 +1,414 @@
+// check: tarn-copy -Wno-unused-parameter
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <iostream>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+// What a call of the standard library, a pointer or an owner may change while the copy is used.
+using texts = std::vector<std::string>;
+struct entry {
+  std::string name;
+  texts tags;
+};
+struct spin_lock {
+  int state = 0;
+  void lock() {
+    while (__atomic_exchange_n(&state, 1, __ATOMIC_ACQUIRE) != 0) {
+    }
+  }
+  void unlock() { __atomic_store_n(&state, 0, __ATOMIC_RELEASE); }
+};
+struct old_lock {
+  int state = 0;
+  void unlock() { __sync_lock_release(&state); }
+};
+
+// Pointers to objects of the library.
+std::size_t changed_1(std::deque<std::string>* jobs) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = jobs->front();
+  // site: 0
+  std::string name = jobs->front();
+  jobs->pop_front();
+  return name.size();
+}
+std::size_t changed_2(const entry& source, std::string* target) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  target->clear();
+  return name.size();
+}
+std::size_t changed_3(const entry& source, std::string* target) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  target->append("x");
+  return name.size();
+}
+std::size_t changed_4(const entry& source, std::string* target) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  target->front() = 'x';
+  return name.size();
+}
+std::size_t changed_5(const entry& source, texts* target) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.tags[0];
+  // site: 0
+  std::string name = source.tags[0];
+  target->push_back("more");
+  return name.size();
+}
+std::size_t changed_6(const entry& source, const std::vector<std::string*>& list) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  for (std::string* next : list) next->clear();
+  return name.size();
+}
+std::size_t changed_7(const std::unique_ptr<std::list<std::string>>& jobs) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = jobs->front();
+  // site: 0
+  std::string name = jobs->front();
+  jobs->pop_front();
+  return name.size();
+}
+std::size_t same_8(const entry& source, std::vector<int>* target) {
+  // proven: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  target->push_back(static_cast<int>(name.size()));
+  return name.size();
+}
+std::size_t same_9(const entry& source, std::vector<int>* target) {
+  // proven: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  target->clear();
+  return name.size();
+}
+
+// Callables, and what the program wrote for the library.
+std::size_t changed_10(const entry& source, const std::function<void()>& function) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  function();
+  return name.size();
+}
+std::size_t changed_11(entry& source, void (entry::*function)()) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  std::invoke(function, source);
+  return name.size();
+}
+std::size_t changed_12(entry& source, int* numbers) {
+  const auto change = [&source](int) { source.name.clear(); };
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  std::for_each(numbers, numbers + 1, change);
+  return name.size();
+}
+std::size_t changed_13(const entry& source, const std::function<texts()>& function) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  for (const std::string& part : function()) std::printf("%s", part.c_str());
+  return name.size();
+}
+std::size_t changed_14(const entry& source, void (*function)()) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  std::thread(function).join();
+  return name.size();
+}
+struct comparing {
+  entry* target;
+  bool operator==(const comparing&) const {
+    target->name.clear();
+    return true;
+  }
+};
+struct copying {
+  entry* target;
+  explicit copying(entry* target_) : target(target_) {}
+  copying(const copying& source) : target(source.target) { target->name.clear(); }
+};
+std::size_t changed_15(const entry& source, const std::vector<comparing>& first) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  if (first == first) return 0;
+  return name.size();
+}
+std::size_t changed_16(const entry& source, const std::vector<copying>& list) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  const std::vector<copying> copies = list;
+  return name.size();
+}
+std::size_t changed_17(const entry& source, std::vector<copying>& list) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  list.push_back(list[0]);
+  return name.size();
+}
+std::size_t changed_18(const entry& source, std::unique_ptr<int, std::function<void(int*)>> pointer) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  pointer.reset();
+  return name.size();
+}
+std::size_t changed_19(const entry& source) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  std::cout << name;
+  return name.size();
+}
+std::size_t same_20(const entry& source, const std::vector<int>& numbers) {
+  // proven: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  if (numbers == std::vector<int>{1}) return 0;
+  return name.size();
+}
+std::size_t same_21(const entry& source) {
+  std::ostringstream stream;
+  // proven: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  stream << name << 3;
+  return name.size();
+}
+std::size_t same_22(const entry& source, std::vector<std::pair<int, double>>& list) {
+  // proven: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  list.emplace_back(1, 2.0);
+  return name.size();
+}
+
+// Owners that are variables of the function, and bytes.
+std::size_t changed_23(std::shared_ptr<entry> owner, const entry& source) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  owner.reset();
+  return name.size();
+}
+std::size_t changed_24(std::shared_ptr<entry> owner, const entry& source) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  owner = nullptr;
+  return name.size();
+}
+std::size_t changed_25(std::vector<entry> owner, const entry& source) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  owner.clear();
+  return name.size();
+}
+std::size_t changed_26(std::vector<entry> owner, const entry& source) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  { const std::vector<entry> end = std::move(owner); }
+  return name.size();
+}
+std::size_t changed_27(const entry& source, char* letters) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  std::strncpy(letters, "new", 3);
+  return name.size();
+}
+std::size_t changed_28(const entry& source, char* letters) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  if (std::sscanf("new", "%3c", letters) != 1) return 0;
+  return name.size();
+}
+std::size_t changed_29(const entry& source, unsigned char* letters) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  letters[0] = 3;
+  return name.size();
+}
+std::size_t changed_30(const entry& source, void* memory) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  __builtin_memset(memory, 0, 8);
+  return name.size();
+}
+std::size_t changed_31(const entry& source, char* letters, const std::string& letters_source) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  letters_source.copy(letters, 2);
+  return name.size();
+}
+std::size_t changed_32(const entry& source, char* letters, std::istringstream& stream) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  stream.read(letters, 2);
+  return name.size();
+}
+std::size_t same_33(const entry& source) {
+  char letters[40];
+  // proven: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  std::snprintf(letters, sizeof letters, "%s", name.c_str());
+  return name.size();
+}
+std::size_t same_34(const entry& source) {
+  texts list;
+  // proven: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  list.push_back(name);
+  list.clear();
+  return name.size();
+}
+
+// Locks of the program.
+std::size_t changed_35(const entry& source, spin_lock& mutex) {
+  mutex.lock();
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  mutex.unlock();
+  return name.size();
+}
+std::size_t changed_36(const entry& source, old_lock& mutex) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  mutex.unlock();
+  return name.size();
+}
+std::size_t changed_37(const entry& source) {
+  // review: 'name' is only read
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  return name.size();
+}
+
+// Values that the compiler adds, and bindings by functions of the program.
+std::string* target = nullptr;
+int change_target() {
+  target->clear();
+  return 1;
+}
+struct has_value {
+  int number = change_target();
+};
+struct has_part {
+  has_value part;
+};
+struct has_get {
+  std::string* text;
+};
+template <std::size_t Index>
+int get(const has_get& object) {
+  object.text->clear();
+  return static_cast<int>(Index);
+}
+namespace std {
+template <>
+struct tuple_size<has_get> {
+  static constexpr size_t value = 1;
+};
+template <>
+struct tuple_element<0, has_get> {
+  using type = int;
+};
+}  // namespace std
+std::size_t by_values(const entry& source, const has_get& object) {
+  // review: 'first'
+  // becomes: const std::string& first = source.name;
+  // site: 0
+  std::string first = source.name;
+  has_part part{};
+  std::size_t result = first.size() + static_cast<std::size_t>(part.part.number);
+  // review: 'second'
+  // becomes: const std::string& second = source.name;
+  // site: 0
+  std::string second = source.name;
+  auto [number] = object;
+  return result + second.size() + static_cast<std::size_t>(number);
+}
+struct numbered {
+  std::string name;
+  int number;
+};
+std::size_t by_sign(const numbered& source, unsigned* number) {
+  // review: 'copy'
+  // becomes: const numbered& copy = source;
+  // site: 0
+  numbered copy = source;
+  *number = 3;
+  return copy.name.size() + static_cast<std::size_t>(copy.number);
+}
