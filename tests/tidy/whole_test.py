@@ -153,7 +153,7 @@ class Whole(unittest.TestCase):
         self.assertIn("tarn::recycle", self.recycle(f"--extra-arg=-isystem{INCLUDES}")[1])
 
     def test_a_class_in_a_shared_library_is_to_review(self):
-        text = "struct node {\n  node() {}\n};\nnode* make_node() { return new node; }\n"
+        text = "struct node {\n  node() {} ~node() {}\n};\nnode* make_node() { return new node; }\n"
         for option, start in ("-fPIE", ": 'node' is made"), ("-fPIC", ": review: 'node' is made"):
             unit = self.write("unit.cpp", text)
             sites = self.write("sites.json", json.dumps(
@@ -168,7 +168,7 @@ class Whole(unittest.TestCase):
         self.assertIn("unit.cpp:2:8: warning: 'node' is made", result.stdout)
 
     def test_each_unit_with_a_class_is_asked(self):
-        header = self.write("node.hpp", "#pragma once\nstruct node {\n  node() {}\n};\n")
+        header = self.write("node.hpp", "#pragma once\nstruct node {\n  node() {} ~node() {}\n};\n")
         sites = self.write("sites.json", json.dumps(
             {"sites": [{"file": str(header), "line": 2, "check": "tarn-pooled", "bytes": 0}]}))
         for text, answer in (("void use(node*) {}", "warning: 'node' is made on the heap"),
