@@ -119,9 +119,8 @@ heap* ready_heap() noexcept {
   }
   if (!self->policy.is_hardened()) self->add_trait(heaps::heap_trait::hardened);
   if (self->block_quarantine == nullptr && !self->policy.is_shared()) {
-    if (void* const memory = pages::metadata::allocate(sizeof(random_quarantine), alignof(random_quarantine))) {
-      self->block_quarantine = ::new (memory) random_quarantine(platform::random_number());
-    }
+    self->block_quarantine = random_quarantine::make();
+    if (self->block_quarantine != nullptr) self->block_quarantine->seed(platform::random_number());
   }
   if (self->block_quarantine != nullptr && self->policy.is_only_hardened()) usual_heap = self;
   return self;

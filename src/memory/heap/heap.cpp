@@ -400,8 +400,10 @@ bool heap::is_valid() noexcept {
     if (count != 0 && class_entry.front != nullptr && class_entry.capacity != capacities.blocks[index]) return false;
     in_depots += count * batch_of(index) * detail::size_of(index);
     void** const top_now = top_of(index);
-    if (class_entry.front == nullptr ? top_now != shut_top()
-                                     : top_now < class_entry.bottom() || top_now > class_entry.front->end()) {
+    if (class_entry.front == nullptr) {
+      const bool is_purged = is_record_purged && policy.is_closed() && top_now == nullptr;
+      if (top_now != shut_top() && !is_purged) return false;
+    } else if (top_now < class_entry.bottom() || top_now > class_entry.front->end()) {
       return false;
     }
   }

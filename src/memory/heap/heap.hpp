@@ -210,11 +210,14 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<bool> must_tick{false};  ///< the helper wants the owner to look at the clock at its next slow call
   std::atomic<bool> was_visited_asleep{false};   ///< the last visit finished, and no slow call came since
   std::atomic<bool> were_fronts_emptied{false};  ///< the front magazines were emptied, and no `top` has changed since
+  /// The record and the quarantine have given their pages back: make_record_whole() must run before a class changes.
+  /// Only the owner uses it, or the thread that acts for the heap; so it is with the next member.
+  bool is_record_purged = false;
   /// Free bytes at the last visit since the thread ended. Only the thread that acts for the heap uses it.
   std::uint64_t visited_free_bytes = 0;
 
   // -- owner ---------------------------------------------------------------
-  /// They come last, and their values are zero after reset(), so that their pages can go back.
+  /// They come last, and all of their values are zero in a class without slabs, so that their pages can go back.
   class_state classes[detail::class_count];
 
   heap(pages::space& space_, std::uint32_t number_) noexcept;
@@ -304,8 +307,11 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void release() noexcept;
   /// Restores the initial state, so that the record can serve another owner. Callers run release() first.
   void reset() noexcept;
-  /// Gives back the pages behind the first one of a record that lies at the start of a page and was reset.
-  void purge_record() noexcept;
+  /// Gives back the pages behind the first one of a record that lies at the start of a page, where no class has a slab
+  /// or counts. Returns the bytes. No block may be in a magazine.
+  std::size_t purge_record() noexcept;
+  /// Runs in a thread that has adopted the heap.
+  void prepare_adopted() noexcept;
 
   std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
   heap_statistics statistics() const noexcept;
@@ -377,6 +383,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void subtract_reclaimed() noexcept;
   bool start_tending() noexcept;
   void end_tending() noexcept;
+  std::ptrdiff_t record_bytes() const noexcept;
+  void make_record_whole() noexcept;
+  std::size_t purge_idle_record() noexcept;
   bool visit_without_owner(bool (*stop)() noexcept) noexcept;
   bool purge_without_owner(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept;
   bool visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept;

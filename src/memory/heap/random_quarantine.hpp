@@ -40,8 +40,14 @@ inline constexpr size_class last_quarantined = detail::class_of(slot_table::max_
 /// it keeps out meanwhile (owner_lock), except for recall().
 class random_quarantine {
  public:
-  /// Must be made in zeroed memory, so that pages which it does not use stay untouched.
-  explicit random_quarantine(std::uint64_t seed) noexcept : random_(seed) {}
+  /// Returns an empty one in pages of its own, or null without memory. Pages that it does not use stay untouched.
+  static random_quarantine* make() noexcept;
+
+  /// Must run before the first use, and again after purge().
+  void seed(std::uint64_t number) noexcept { random_ = number; }
+
+  /// Gives its pages back to the system, and forgets all frees. No block may wait. Returns the bytes.
+  std::size_t purge() noexcept;
 
   /// Puts in a block, and returns another one of its class; null if there is none.
   [[gnu::always_inline]] void* exchange(void* block, size_class index) noexcept {
@@ -91,8 +97,10 @@ class random_quarantine {
  private:
   static constexpr std::uint32_t recent_count = 2048;
 
+  random_quarantine() noexcept {}  // the memory is zero
+
   std::uint64_t random_;
-  std::uint32_t note_count_ = 0;
+  std::uint32_t note_count_;
   void* slots_[slots.count];
   recent_free recent_[recent_count];
 };

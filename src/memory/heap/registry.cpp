@@ -24,11 +24,13 @@ constinit base::list<heap> registry::spare_;
 constinit std::size_t registry::spare_count_ = 0;
 constinit heap_statistics registry::ended_statistics_;
 constinit std::atomic<std::uint32_t> registry::idle_count_{0};
+constinit std::atomic<std::size_t> registry::idle_record_bytes_{0};
 constinit std::atomic<std::uint32_t> registry::heap_count_{0};
 constinit registry::counts registry::counts_{};
 
-heap* registry::make(pages::space& space, std::size_t bytes, std::size_t alignment) noexcept {
-  void* const memory = pages::metadata::allocate(bytes, alignment);
+heap* registry::make(pages::space& space) noexcept {
+  const std::size_t page = platform::page_bytes();
+  void* const memory = pages::metadata::allocate(base::align_up(sizeof(heap), page), page);
   if (memory == nullptr) return nullptr;
   heap* const created = ::new (memory) heap(space, heap_count_.fetch_add(1, std::memory_order_relaxed) + 1);
   created->next_heap = heaps_.load(std::memory_order_relaxed);
@@ -38,8 +40,19 @@ heap* registry::make(pages::space& space, std::size_t bytes, std::size_t alignme
 }
 
 heap* registry::acquire() noexcept {
-  const hold guard(mutex_);
-  ++counts_.started;
+  heap* adopted = nullptr;
+  {
+    const hold guard(mutex_);
+    ++counts_.started;
+    adopted = take_idle();
+    if (adopted == nullptr) return make(central());
+    ++counts_.adopted;
+  }
+  adopted->prepare_adopted();
+  return adopted;
+}
+
+heap* registry::take_idle() noexcept {
   for (heap* candidate = idle_.front(); candidate != nullptr; candidate = candidate->next) {
     ownership expected = ownership::idle;
     // Skips a heap for which another thread acts.
@@ -47,11 +60,10 @@ heap* registry::acquire() noexcept {
       platform::note_acquire(&candidate->state);
       idle_.remove(candidate);
       idle_count_.fetch_sub(1, std::memory_order_relaxed);
-      ++counts_.adopted;
       return candidate;
     }
   }
-  return make(central(), sizeof(heap), alignof(heap));
+  return nullptr;
 }
 
 heap* registry::tend_next_idle() noexcept {
@@ -72,18 +84,20 @@ heap* registry::tend_next_idle() noexcept {
 }
 
 void registry::give_idle(heap* retired) noexcept {
-  const hold guard(mutex_);
-  ++counts_.abandoned;
-  idle_.push_front(retired);  // its memory is the warmest
-  idle_count_.fetch_add(1, std::memory_order_relaxed);
+  {
+    const hold guard(mutex_);
+    ++counts_.abandoned;
+    idle_.push_front(retired);  // its memory is the warmest
+    idle_count_.fetch_add(1, std::memory_order_relaxed);
+  }
+  pages::space::note_retained(idle_record_bytes());
 }
 
 heap* registry::create(pages::space& space, const char* name) noexcept {
   const hold guard(mutex_);
   heap* candidate = spare_.front();
   if (candidate == nullptr) {
-    const std::size_t page = platform::page_bytes();
-    candidate = make(space, base::align_up(sizeof(heap), page), page);
+    candidate = make(space);
     if (candidate == nullptr) return nullptr;
     if (heap_count() > max_whole_spares) {
       candidate->purge_record();  // the constructor has touched all pages, and the heap may need few

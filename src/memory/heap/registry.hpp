@@ -26,6 +26,13 @@ class registry {
 
   static bool any_idle() noexcept { return idle_count_.load(std::memory_order_relaxed) != 0; }
 
+  /// Returns about how many bytes the records of heaps without a thread could give back.
+  static std::size_t idle_record_bytes() noexcept { return idle_record_bytes_.load(std::memory_order_relaxed); }
+  /// Adds to that sum. The caller owns a heap that is about to be idle, is idle, or has been adopted.
+  static void note_idle_record(std::ptrdiff_t change) noexcept {
+    idle_record_bytes_.fetch_add(static_cast<std::size_t>(change), std::memory_order_relaxed);
+  }
+
   /// One search for a slab checks at most this many idle heaps.
   static constexpr int max_inspected = 8;
   /// Returns an idle heap whose state it has set to tending. The heap is the caller's, without the lock, until the
@@ -61,7 +68,8 @@ class registry {
   /// The most records of ended heap objects that keep all of their pages.
   static constexpr std::size_t max_whole_spares = 16;
 
-  static heap* make(pages::space& space, std::size_t bytes, std::size_t alignment) noexcept;
+  static heap* take_idle() noexcept;
+  static heap* make(pages::space& space) noexcept;
 
   static platform::mutex mutex_;
   static std::atomic<heap*> heaps_;
@@ -71,6 +79,7 @@ class registry {
   static std::size_t spare_count_;
   static heap_statistics ended_statistics_;
   static std::atomic<std::uint32_t> idle_count_;
+  static std::atomic<std::size_t> idle_record_bytes_;
   static std::atomic<std::uint32_t> heap_count_;
   static counts counts_;
 };

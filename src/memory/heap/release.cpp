@@ -1,11 +1,35 @@
 // Ends all blocks of a heap at once, and makes its record ready for another owner.
-#include <algorithm>
-#include <iterator>
+#include <cstring>
 
 #include "memory/heap/heap.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::heaps {
+namespace {
+
+bool is_zero(const void* start, std::size_t bytes) noexcept {
+  const char* const first = static_cast<const char*>(start);
+  return *first == 0 && std::memcmp(first, first + 1, bytes - 1) == 0;
+}
+
+// Gives back the pages behind the first one in which only zeroes lie.
+std::size_t purge_zeroes(char* record, std::size_t record_bytes) noexcept {
+  const std::size_t page = platform::page_bytes();
+  if (record != base::align_up(record, page)) return 0;
+  char* const end = record + base::align_up(record_bytes, page);
+  std::size_t bytes = 0;
+  char* run = record + page;
+  while (run < end) {
+    char* run_end = run;
+    while (run_end != end && is_zero(run_end, page)) run_end += page;
+    const auto run_bytes = static_cast<std::size_t>(run_end - run);
+    bytes += run_bytes != 0 && platform::purge(run, run_bytes) ? run_bytes : 0;
+    run = run_end + page;
+  }
+  return bytes;
+}
+
+}  // namespace
 
 void heap::release() noexcept {
   used_classes.for_each([this](size_class index) {
@@ -60,15 +84,15 @@ void heap::reset() noexcept {
   }
 }
 
-void heap::purge_record() noexcept {
-  const std::size_t page = platform::page_bytes();
-  char* const begin = base::align_up(reinterpret_cast<char*>(classes), page);
-  char* const end = base::align_up(reinterpret_cast<char*>(this + 1), page);
-  TARN_CHECK(std::all_of(std::begin(classes), std::end(classes), [](const class_state& entry) {
-    return entry.front == nullptr && entry.full_magazines.count == 0 && entry.available.empty() &&
-           entry.seen_top == nullptr && entry.capacity == 0 && entry.allocations.get() == 0 && entry.frees.get() == 0;
-  }));
-  if (begin < end) platform::purge(begin, static_cast<std::size_t>(end - begin));
+std::size_t heap::purge_record() noexcept {
+  for (class_state& class_entry : classes) {
+    TARN_CHECK(class_entry.front == nullptr && class_entry.full_magazines.count == 0);
+    const bool counts_calls = class_entry.allocations.get() != 0 || class_entry.frees.get() != 0;
+    if (!counts_calls && class_entry.available.empty() && !is_zero(&class_entry, sizeof class_entry)) {
+      class_entry = class_state{};
+    }
+  }
+  return purge_zeroes(reinterpret_cast<char*>(this), sizeof *this);
 }
 
 }  // namespace tarn::heaps

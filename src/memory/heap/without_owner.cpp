@@ -1,11 +1,15 @@
 // Handles heaps without a thread, and reclaims memory on behalf of owners that sleep.
 
+#include <utility>
+
 #include "base/fault.hpp"
 #include "memory/heap/free_mark.hpp"
 #include "memory/heap/heap.hpp"
 #include "memory/heap/lookup.hpp"
+#include "memory/heap/random_quarantine.hpp"
 #include "memory/heap/registry.hpp"
 #include "platform/platform.hpp"
+#include "platform/random.hpp"
 
 namespace tarn::heaps {
 namespace {
@@ -51,6 +55,7 @@ void heap::retire() noexcept {
     batch_quota.store(remote_batch::min_quota, std::memory_order_relaxed);
     was_visited_asleep.store(false, std::memory_order_relaxed);
     visited_free_bytes = 0;
+    registry::note_idle_record(record_bytes());
     end_tending();
   }
   visit_large_cache(true);
@@ -86,6 +91,7 @@ void heap::tend() noexcept {
     if (!start_tending()) {
       return;  // an owner, or another thread that acts for the heap, will check again
     }
+    make_record_whole();
     take_inbox(taker::tender);
     stock.clear();  // of the arrays of batches
     end_tending();
@@ -97,6 +103,7 @@ bool heap::give_directly(const freed_blocks& blocks) noexcept {
   if (!start_tending()) return false;
   const bool is_own = owner_in(detail::key_of<__ATOMIC_ACQUIRE>(blocks.start)) == this;
   if (is_own) {
+    make_record_whole();
     if (policy.is_hardened()) check_remote_marks(*blocks.home, blocks.word, blocks.freed, true);
     const bool was_full = blocks.home->full();
     blocks.home->give_word(blocks.word, blocks.freed);
@@ -117,6 +124,7 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
     idle_heap->take_inbox(taker::tender);
     adopted = idle_heap->classes[index].available.front();
     if (adopted != nullptr) {
+      idle_heap->make_record_whole();
       const std::size_t in_use = static_cast<std::size_t>(adopted->capacity - adopted->free_blocks);
       idle_heap->lose(adopted, false);
       idle_heap->taken_bytes.subtract(in_use * detail::size_of(index));
@@ -136,7 +144,9 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
 // because another thread may adopt it soon.
 bool heap::visit_without_owner(bool (*stop)() noexcept) noexcept {
   const std::uint64_t calls = slow_calls.get();
-  if (visited_calls.exchange(calls, std::memory_order_relaxed) != calls) return is_worth_visiting();
+  if (visited_calls.exchange(calls, std::memory_order_relaxed) != calls) {
+    return is_worth_visiting() || registry::idle_record_bytes() >= min_visited_in_all;
+  }
   if (was_visited_asleep.load(std::memory_order_relaxed)) return false;
   std::size_t purged_bytes = 0;
   return !purge_without_owner(stop, purged_bytes);
@@ -146,11 +156,45 @@ bool heap::visit_without_owner(bool (*stop)() noexcept) noexcept {
 bool heap::purge_without_owner(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept {
   if (!start_tending()) return false;
   const bool has_finished = visit_classes(stop, purged_bytes);
+  if (has_finished) purged_bytes += purge_idle_record();
   visited_free_bytes = free_bytes();
   was_visited_asleep.store(has_finished, std::memory_order_relaxed);
   end_tending();
   tend();
   return has_finished;
+}
+
+// Returns the bytes that purge_idle_record() would give back.
+std::ptrdiff_t heap::record_bytes() const noexcept {
+  const std::size_t page = platform::page_bytes();
+  return static_cast<std::ptrdiff_t>(base::align_up(sizeof(heap), page) - page +
+                                     (block_quarantine == nullptr ? 0 : sizeof(random_quarantine)));
+}
+
+// Runs before a thread that acts for the heap changes a class.
+void heap::make_record_whole() noexcept {
+  if (!is_record_purged) return;
+  is_record_purged = false;
+  registry::note_idle_record(record_bytes());
+  if (policy.is_closed()) {
+    for (class_state& class_entry : classes) class_entry.closed_top = shut_top();
+  }
+  if (block_quarantine != nullptr) block_quarantine->seed(platform::random_number());
+}
+
+// The quarantine is empty since the thread ended.
+std::size_t heap::purge_idle_record() noexcept {
+  if (std::exchange(is_record_purged, true)) return 0;
+  registry::note_idle_record(-record_bytes());
+  return purge_record() + (block_quarantine == nullptr ? 0 : block_quarantine->purge());
+}
+
+void heap::prepare_adopted() noexcept {
+  if (is_record_purged) {
+    const owner_scope hold(*this);
+    make_record_whole();
+  }
+  registry::note_idle_record(-record_bytes());
 }
 
 // --------------------------------------------------- for an owner that sleeps

@@ -1,5 +1,7 @@
 // Threads that end early, late or in large numbers.
+#include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "../cases.h"
 
@@ -54,6 +56,61 @@ CASE(cancel) {
     }
   }
   CHECK(finished == 40);
+}
+
+enum { crowd = 1000, stack_bytes = 64 << 10, kib_for_each = 6, trim_later_kib = 4 << 10 };
+static pthread_barrier_t crowd_is_there;
+
+static void* use_some_sizes(void* unused) {
+  void* p[20];
+  for (size_t i = 0; i < 20; ++i) p[i] = memset(malloc(48 * i + 1), 1, 48 * i + 1);
+  for (size_t i = 0; i < 20; ++i) free(p[i]);
+  pthread_barrier_wait(&crowd_is_there);
+  return unused;
+}
+
+// Returns the resident bytes that stay of threads that were alive at one time.
+static size_t bytes_after_crowd(void) {
+  const size_t bytes = crowd * stack_bytes;
+  char* stacks = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CHECK(stacks != MAP_FAILED);
+  CHECK(pthread_barrier_init(&crowd_is_there, NULL, crowd) == 0);
+  free(malloc(1));
+  const size_t before = resident_bytes();
+  static pthread_t threads[crowd];
+  for (size_t i = 0; i < crowd; ++i) {
+    pthread_attr_t attributes;
+    CHECK(pthread_attr_init(&attributes) == 0);
+    CHECK(pthread_attr_setstack(&attributes, stacks + i * stack_bytes, stack_bytes) == 0);
+    CHECK(pthread_create(&threads[i], &attributes, use_some_sizes, NULL) == 0);
+    pthread_attr_destroy(&attributes);
+  }
+  for (size_t i = 0; i < crowd; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+  CHECK(munmap(stacks, bytes) == 0);
+  return before;
+}
+
+// Threads that have ended keep hardly any memory, without a call of the program. Some free memory may stay.
+//@ tarn-only
+//@ broken-by TARN_BACKGROUND_PURGE=0
+CASE(ended_threads_give_back) {
+  if (guarded()) return;  // a quarantine keeps freed blocks
+  const size_t limit = bytes_after_crowd() + crowd * (kib_for_each << 10) + (trim_later_kib << 10);
+  for (unsigned tenths = 0; resident_bytes() > limit && tenths < 10 * hang_seconds(); ++tenths) usleep(100000);
+  note_size("bytes over the limit", resident_bytes() > limit ? resident_bytes() - limit : 0);
+  CHECK(resident_bytes() <= limit);
+}
+
+// The same with malloc_trim, of threads whose freed blocks waited in a quarantine.
+//@ tarn-only
+//@ env TARN_HARDEN=1
+//@ env TARN_BACKGROUND_PURGE=0
+//@ broken-by TARN_STATS=text
+CASE(ended_threads_are_trimmed) {
+  const size_t limit = bytes_after_crowd() + crowd * (kib_for_each << 10);
+  malloc_trim(0);
+  note_size("bytes over the limit", resident_bytes() > limit ? resident_bytes() - limit : 0);
+  CHECK(resident_bytes() <= limit);
 }
 
 enum { keys = 40 };

@@ -46,6 +46,37 @@ TEST_F(idle_test, a_heap_that_is_being_tended_is_passed_over) {
   EXPECT_EQ(&third, &first);
 }
 
+// Programs may have had thousands of threads at one time, whose records nobody needs again.
+TEST_F(idle_test, the_record_gives_its_pages_back) {
+  for (const bool is_closed : {false, true}) {
+    heap& first = start();
+    heap& sender = start();
+    if (is_closed) first.add_trait(heaps::heap_trait::counting);
+    const size_class used_class = class_of(512);
+    void* const block = allocate(first, used_class);
+    const std::size_t before = registry::idle_record_bytes();
+    end(first);
+    EXPECT_GT(registry::idle_record_bytes(), before);
+    EXPECT_GE(first.visit_now(), platform::page_bytes());
+    EXPECT_EQ(registry::idle_record_bytes(), before);
+    EXPECT_TRUE(first.is_valid());
+    EXPECT_EQ(first.visit_now(), 0u);
+    give(sender, block);  // makes the record whole, and leaves it empty
+    sender.send_all();
+    EXPECT_TRUE(first.is_valid());
+    EXPECT_GT(registry::idle_record_bytes(), before);
+    EXPECT_GE(first.visit_now(), platform::page_bytes());
+    heap& second = start();
+    ASSERT_EQ(&second, &first);
+    EXPECT_EQ(registry::idle_record_bytes(), before);
+    EXPECT_TRUE(second.is_valid());
+    for (size_class index = 0; index < detail::class_count; ++index) give(second, allocate(second, index));
+    EXPECT_TRUE(second.is_valid());
+    end(second);
+    if (is_closed) first.policy.clear();
+  }
+}
+
 TEST_F(idle_test, a_free_for_an_idle_heap_is_taken_in_at_once) {
   heap& leaving = start();
   heap& sender = start();
