@@ -1,5 +1,6 @@
 // Implements glibc's additions to malloc: tuning, trimming and statistics.
 #include <malloc.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -25,19 +26,20 @@ TARN_EXPORT int malloc_trim(std::size_t) TARN_LIBC_NOEXCEPT { return api::trim()
 TARN_EXPORT int mallopt(int, int) TARN_LIBC_NOEXCEPT { return 1; }
 
 #ifdef __GLIBC__  // musl has no such structures
-/// Fills these members: arena has the bytes mapped; usmblks the peak footprint; uordblks the bytes in small blocks
-/// that the program has or that wait in front magazines (at most 64 KiB for a size class and thread); hblks and
-/// hblkhd the number and the bytes of large blocks; fordblks and keepcost the rest of arena. The other members are 0.
+/// Fills these members: hblks and hblkhd have the number and the bytes of large blocks; arena the other bytes mapped;
+/// uordblks the bytes in small blocks that the program has or that wait in front magazines (at most 64 KiB for a size
+/// class and thread); fordblks and keepcost the rest of arena; usmblks the peak footprint. The other members are 0.
 TARN_EXPORT struct mallinfo2 mallinfo2() TARN_LIBC_NOEXCEPT {
   const process_statistics now = api::process_now();
   struct mallinfo2 info {};
-  info.arena = now.mapped_bytes;
   info.usmblks = now.peak_footprint_bytes;
   info.hblks = now.sums.large_blocks;
   info.hblkhd = now.sums.large_bytes;
   info.uordblks = now.sums.used_bytes - now.sums.large_bytes;
-  const std::size_t used_bytes = info.uordblks + info.hblkhd;
-  info.fordblks = info.arena > used_bytes ? info.arena - used_bytes : 0;
+  // Other threads change the parts meanwhile.
+  info.arena =
+      std::max<std::size_t>(now.mapped_bytes - std::min(now.mapped_bytes, now.sums.large_bytes), info.uordblks);
+  info.fordblks = info.arena - info.uordblks;
   info.keepcost = info.fordblks;
   return info;
 }
