@@ -47,7 +47,9 @@ void space::purge_excess(std::size_t freed) noexcept {
 // free memory has been used for the whole delay: a program that works in waves would have to map them again. Under a
 // limit of the address space they stay, because an aligned segment might not fit again.
 void space::drop_unused() noexcept {
+  purges_without_walk_ = walked_segments_ = 0;
   runs_.for_each([this, is_limited = false, is_known = false](segment& visited) mutable {
+    ++walked_segments_;
     if (visited.is_reserved || visited.free_units != visited.units || visited.dirty_units != 0 ||
         visited.refused.next_member(0) < max_units) {
       return;
@@ -153,7 +155,14 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
       candidate->recently_freed.clear();
     }
     policy_.note_aged(now_ms, delay_ms, is_any_left);
-    if (!is_any_left) drop_unused();
+    if (!is_any_left) {
+      // Without a delay each free comes here. So a walk over many segments waits until frees have paid for it.
+      if (delay_ms != 0 || purges_without_walk_ >= walked_segments_ / 16) {
+        drop_unused();
+      } else {
+        ++purges_without_walk_;
+      }
+    }
   }
   purge_generation_ = 0;
   mutex_.unlock();

@@ -147,7 +147,9 @@ class space {
   std::atomic<std::size_t> cached_{0};  ///< bytes that caches may keep
   memory_policy policy_;
   void (*unmap_)(void* start, std::size_t bytes) noexcept = platform::unmap;
-  std::uint32_t purge_generation_ = 0;  ///< of the purge that has opened the lock; 0: there is none
+  std::size_t walked_segments_ = 0;      ///< by the last drop_unused()
+  std::size_t purges_without_walk_ = 0;  ///< since then, without a delay
+  std::uint32_t purge_generation_ = 0;   ///< of the purge that has opened the lock; 0: there is none
 };
 
 }  // namespace tarn::pages
