@@ -1,5 +1,5 @@
 // The same, in a static program.
 //@ no-preload
 //@ tarn-only
-//@ broken-by malloc_short
+//@ broken-by text
 #include "../conformance/some_operators.cpp"

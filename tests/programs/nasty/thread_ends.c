@@ -92,9 +92,10 @@ static size_t bytes_after_crowd(void) {
 
 // Threads that have ended keep hardly any memory, without a call of the program. Some free memory may stay.
 //@ tarn-only
+//@ not-under old_kernel without membarrier nobody visits a heap
 //@ broken-by TARN_BACKGROUND_PURGE=0
 CASE(ended_threads_give_back) {
-  if (guarded()) return;  // a quarantine keeps freed blocks
+  if (guarded() || hardened()) return;  // a quarantine keeps freed blocks; the next case is about one
   const size_t limit = bytes_after_crowd() + crowd * (kib_for_each << 10) + (trim_later_kib << 10);
   for (unsigned tenths = 0; resident_bytes() > limit && tenths < 10 * hang_seconds(); ++tenths) usleep(100000);
   note_size("bytes over the limit", resident_bytes() > limit ? resident_bytes() - limit : 0);
@@ -105,8 +106,10 @@ CASE(ended_threads_give_back) {
 //@ tarn-only
 //@ env TARN_HARDEN=1
 //@ env TARN_BACKGROUND_PURGE=0
+//@ not-under old_kernel without membarrier nobody visits a heap
 //@ broken-by TARN_STATS=text
 CASE(ended_threads_are_trimmed) {
+  if (guarded()) return;  // a quarantine keeps freed blocks
   const size_t limit = bytes_after_crowd() + crowd * (kib_for_each << 10);
   malloc_trim(0);
   note_size("bytes over the limit", resident_bytes() > limit ? resident_bytes() - limit : 0);
@@ -230,8 +233,9 @@ static void* wait_with_blocks(void* argument) {
   return NULL;
 }
 
-// A thousand threads alive at once, each with blocks; then they end, and again: memory settles. The quarantine of a
-// hardened heap fills up slowly, because each block takes a random slot.
+// A thousand threads alive at once, each with blocks; then they end, and again: memory settles. What it settles to is
+// the most after a round, because the helper gives memory back between some of them. The quarantine of a hardened heap
+// fills up slowly, because each block takes a random slot.
 //@ broken-by thread_leak
 CASE(many_threads_at_once) {
   static pthread_t threads[threads_at_once];
@@ -245,7 +249,8 @@ CASE(many_threads_at_once) {
       CHECK(pthread_create(&threads[i], &small, wait_with_blocks, (void*)i) == 0);
     }
     for (int i = 0; i < threads_at_once; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
-    if (round == 7) settled = resident_bytes();
+    const size_t resident = resident_bytes();
+    if (round <= 7 && resident > settled) settled = resident;
   }
   CHECK(resident_bytes() < settled + growth);
   CHECK(resident_bytes() < peak_resident);
