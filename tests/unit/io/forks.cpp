@@ -142,7 +142,8 @@ TEST_F(forks, of_other_threads_let_go_of_a_journal_that_is_being_opened) {
         const auto start = std::chrono::steady_clock::now();  // the opening takes some 100 us
         while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(round % 200)) {
         }
-        if (const pid_t helper = fork(); helper == 0) {
+        if (fork() == 0) {
+          const pid_t helper = getpid();
           const bool is_written = write(ends[1], &helper, sizeof helper) == sizeof helper;
           close(ends[1]);
           for (alarm(30); is_written;) pause();
@@ -158,8 +159,8 @@ TEST_F(forks, of_other_threads_let_go_of_a_journal_that_is_being_opened) {
       _exit(0);
     }
     close(ends[1]);
-    pid_t written = -1;
-    const bool is_forked = read(ends[0], &written, sizeof written) == static_cast<ssize_t>(sizeof written);
+    pid_t helper = -1;
+    const bool is_forked = read(ends[0], &helper, sizeof helper) == static_cast<ssize_t>(sizeof helper);
     int status = 0;
     waitpid(service, &status, 0);
     EXPECT_TRUE(is_forked && WIFEXITED(status) && WEXITSTATUS(status) == 0) << "round " << round;
@@ -169,6 +170,7 @@ TEST_F(forks, of_other_threads_let_go_of_a_journal_that_is_being_opened) {
       ++refused;
     }
     close(ends[0]);
+    if (is_forked) kill(helper, SIGKILL);
     if (refused != 0) break;
   }
   std::filesystem::remove(path);
