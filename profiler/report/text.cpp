@@ -351,6 +351,8 @@ std::string nothing_text(analyse::analysis& analysis, bool is_complete) {
   const analyse::time_findings& time = analysis.time();
   if (time.unplaced_ns != 0 || !time.waits.empty()) return text + "; see Waiting.";
   if (!recording.cpu.cells.empty()) return text + "; see CPU.";
+  if (recording.program.is_late && recording.program.has_source("locks") && recording.acquisitions.empty())
+    return text + ". No lock was taken; threads that have waited since before are shown by tarn record --cpu --pid.";
   return text + (is_complete ? ". Next: tarn record --cpu shows where the CPU time goes." : " in what was recorded.");
 }
 

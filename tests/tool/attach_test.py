@@ -53,6 +53,14 @@ class Attach(AttachTest):
                     self.say(program, "blocks 500")
                 self.finish(program)
 
+    def test_waits_since_before_the_recording_are_said_to_be_missing(self):
+        program = self.program()
+        self.end(self.record(program, "--locks", "--for", "50ms"), interrupt=False)
+        text = " ".join(self.tarn("report", "--quick", "rec").stdout.split())
+        self.assertIn("No remedy found for locks. No lock was taken; threads that have waited since before are shown "
+                      "by tarn record --cpu --pid.", text)
+        self.finish(program)
+
     def test_a_program_may_have_replaced_some_operators_alone(self):
         self.end(self.record(program := self.start(PATHS.partly_replaced, "wait"), "--for", "300ms"), interrupt=False)
         self.assertEqual((program.communicate(timeout=HANG_S), program.returncode), (("", None), 0))
