@@ -39,6 +39,7 @@ set(tarn_left_out
   nasty.idle_keeps_when_told
   nasty.locked_memory
   nasty.many_threads_
+  nasty.ended_threads_
   nasty.reserved_address_space
   # The helper that gives memory back while nobody calls is for x86-64 alone.
   nasty.idle_

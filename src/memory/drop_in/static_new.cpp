@@ -36,6 +36,6 @@ extern "C" void get_new_handler() __asm__("_ZSt15get_new_handlerv");
   "  .quad " prefix "_ZdlPv, " prefix "_ZdaPv, " prefix "_ZdlPvSt11align_val_t, " prefix "_ZdaPvSt11align_val_t\n"
 __asm__(
     ".pushsection .data.rel.ro,\"aw\",@progbits\n"
-    ".globl tarn_malloc_operators\n.type tarn_malloc_operators, @object\n.p2align 3\n"
+    ".globl tarn_malloc_operators\n.type tarn_malloc_operators, @object\n.p2align 4\n"
     "tarn_malloc_operators:\n" TARN_OPERATORS("")
         TARN_OPERATORS("tarn_own") ".size tarn_malloc_operators, . - tarn_malloc_operators\n.popsection");
