@@ -79,7 +79,7 @@ TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
             "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x0;[same-thread] 10\n"
             "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x1;[cross-thread] 7\n"
             "thread 101;[not recorded];[kept] 1\n");
-  EXPECT_THAT(collapsed(profile, lock_wait), HasSubstr("+0x0;[mutex: one thread] 1000\n"));
+  EXPECT_THAT(collapsed(profile, lock_wait), HasSubstr("+0x0;[mutex: contended] 1000\n"));
   EXPECT_THAT(collapsed(profile, call_time), HasSubstr("+0x1;[read: needed] 2000\n"));
   EXPECT_THAT(collapsed(profile, cpu_time), HasSubstr("+0x0;[running] 15\n"));
   EXPECT_THAT(collapsed(profile, wait_time), HasSubstr("+0x0;[waiting] 70\n"));
