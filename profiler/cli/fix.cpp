@@ -176,14 +176,13 @@ void ask_at_once(const std::vector<attempt>& attempts, fix::tidy& tidy, const st
 }
 
 // Asks the check about a line, and prepares its edit.
-attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const std::string& folder,
-                     const fix::series& series) {
+attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const fix::series& series) {
   attempt result{proposal, {}, {}, {}, {}};
   const fix::question question = question_of(proposal, tidy, series, result.problem);
   if (!result.problem.empty()) return result;
-  result.verdict = tidy.judge(question, folder);
+  result.verdict = tidy.answer_about(question);
   judge_recorded_number(result.verdict, proposal);
-  if (proposal.remedy == "pooled") tidy.ask_other_units(result.verdict, proposal.check, folder);
+  if (proposal.remedy == "pooled") tidy.ask_other_units(result.verdict, proposal.check);
   using fix::certainty;
   switch (result.verdict.level) {
     case certainty::silent: result.problem = proposal.silence; return result;
@@ -192,22 +191,21 @@ attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const std::
     case certainty::review: result.problem = "to review: " + result.verdict.text; return result;
     case certainty::proven: break;
   }
-  result.edit = series.prepare(folder);
+  result.edit = series.prepare(result.verdict.edits);
   result.problem = result.edit.problem;
   return result;
 }
 
 // Tries the remedies of a site in turn. The first one with an edit counts, else the most certain verdict. Each line
 // that calls the site's function may have an edit of its own, for its share of the allocations.
-std::vector<attempt> try_remedies(const fix::proposal& site, fix::tidy& tidy, const std::string& folder,
-                                  const fix::series& series) {
+std::vector<attempt> try_remedies(const fix::proposal& site, fix::tidy& tidy, const fix::series& series) {
   using fix::certainty;
   std::vector<attempt> result;
   const std::vector<std::vector<fix::proposal>> remedies = lines_of(site);
   for (std::size_t remedy = 0; remedy < remedies.size(); ++remedy) {
     std::vector<attempt> answers;
     for (std::size_t line = 0; line < remedies[remedy].size(); ++line) {
-      attempt next = try_proposal(remedies[remedy][line], tidy, fmt::format("{}-{}-{}", folder, remedy, line), series);
+      attempt next = try_proposal(remedies[remedy][line], tidy, series);
       const bool is_edit = next.verdict.level == certainty::review || next.verdict.level == certainty::proven;
       const bool is_first = answers.empty() || answers.front().verdict.level < certainty::review ||
                             answers.front().verdict.level == certainty::failed;
@@ -376,8 +374,7 @@ void run_fix(const fix_request& request) {
     std::vector<attempt> answers;
     for (std::size_t index = 0; index < attempts.size(); ++index) {
       edit_progress.update(index, attempts.size());
-      std::vector<attempt> own_answers =
-          try_remedies(attempts[index].proposal, tidy, fmt::format("{}/{}", scratch.path(), index), series);
+      std::vector<attempt> own_answers = try_remedies(attempts[index].proposal, tidy, series);
       std::move(own_answers.begin(), own_answers.end(), std::back_inserter(answers));
     }
     attempts = std::move(answers);

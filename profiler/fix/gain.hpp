@@ -14,7 +14,7 @@ double rank_test(const std::vector<double>& plain, const std::vector<double>& pa
 enum class effect {
   gain,         // shown by the rank test
   loss,         // shown likewise
-  likely_gain,  // the rank test nearly shows it, or each pair of runs does
+  likely_gain,  // the rank test nearly shows it, or each pair of runs does: more runs may show it
   no_gain,      // a gain as large as predicted would have shown, or each pair of runs shows a loss
   unclear,      // the pairs show gains and losses, and differ by more than the predicted gain
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -75,7 +76,9 @@ series::series(std::string root, std::string clone)
            "-c",
            "core.hooksPath=/dev/null",
            "-c",
-           "commit.gpgSign=false"} {
+           "commit.gpgSign=false",
+           "-c",
+           "maintenance.auto=false"} {
   output_of({"git", "clone", "--quiet", "--shared", "--no-checkout", root_, clone_});
   git({"checkout", "--quiet", "--detach", base_});
 }
@@ -95,8 +98,11 @@ std::string series::in_clone(const std::string& file) const {
 
 series::edit series::prepare(const std::string& folder) const {
   // The edits name files of the user's tree: they are to change those of the clone.
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".yaml") continue;
+  const std::string edits_folder = clone_ + "-edits";
+  fs::remove_all(edits_folder);
+  fs::create_directory(edits_folder);
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     std::string unknown_file;
     const std::string edits = with_paths(content_of(entry.path()), [&](const std::string& path) {
       std::string copy = in_clone(path);
@@ -104,31 +110,19 @@ series::edit series::prepare(const std::string& folder) const {
       return copy;
     });
     if (!unknown_file.empty()) return {"", "", unknown_file + " is no file of the repository"};
-    std::ofstream(entry.path()) << edits;
+    std::ofstream(fmt::format("{}/{}", edits_folder, entry.path().filename().string())) << edits;
   }
   const std::string tip = first_line(git({"rev-parse", "HEAD"}));
   git({"checkout", "--quiet", "--detach", base_});
   // Both this and clang-format sort all includes beside a new one, although their order may matter, unless they get a
   // style that forbids it.
   const helper_result applied = run_helper(
-      {"clang-apply-replacements-16", "--format", "--style={DisableFormat: true, SortIncludes: Never}", folder}, "",
-      false);
+      {"clang-apply-replacements-16", "--format", "--style={DisableFormat: true, SortIncludes: Never}", edits_folder},
+      "", false);
   if (applied.code == 127)
     fail(exit_code::missing, "there is no clang-apply-replacements-16: install the Debian package clang-tools-16");
+  format_changes();
   edit result;
-  std::istringstream changed(git({"diff", "--name-only"}));
-  bool is_formatted = false;
-  for (std::string name; std::getline(changed, name);)
-    is_formatted = is_formatted || has_style(clone_, fs::path(clone_ + "/" + name).parent_path());
-  if (is_formatted) {
-    const helper_result formatted =
-        run_helper({"env", "-C", clone_, "git-clang-format-16", "--quiet", "--force", "--binary", "clang-format-16",
-                    "--style={BasedOnStyle: InheritParentConfig, SortIncludes: Never}", "HEAD"},
-                   "", false);
-    if (formatted.code > 1)
-      fail(exit_code::missing, "cannot run git-clang-format-16 of the Debian package clang-format-16: {}",
-           first_line(formatted.errors));
-  }
   result.diff = git({"diff"});
   if (result.diff.empty()) {
     result.problem = "the edits do not fit together: " + first_line(applied.errors);
@@ -139,6 +133,27 @@ series::edit series::prepare(const std::string& folder) const {
   result.commit = first_line(git({"rev-parse", "HEAD"}));
   git({"checkout", "--quiet", "--detach", tip});
   return result;
+}
+
+void series::format_changes() const {
+  std::istringstream names(git({"diff", "--name-only", "-z"}));
+  for (std::string name; std::getline(names, name, '\0');) {
+    const std::string path = fmt::format("{}/{}", clone_, name);
+    if (!has_style(clone_, fs::path(path).parent_path())) continue;
+    std::vector<std::string> command = {"clang-format-16", "-i",
+                                        "--style={BasedOnStyle: InheritParentConfig, SortIncludes: Never}"};
+    std::istringstream diff(git({"diff", "--unified=0", "--", name}));
+    for (std::string line; std::getline(diff, line);) {
+      std::size_t first = 0, count = 1;
+      if (std::sscanf(line.c_str(), "@@ -%*[0-9,] +%zu,%zu", &first, &count) >= 1 && count != 0)
+        command.push_back(fmt::format("--lines={}:{}", first, first + count - 1));
+    }
+    command.push_back(path);
+    const helper_result formatted = run_helper(command, "", false);
+    if (formatted.code != 0)
+      fail(exit_code::missing, "cannot run clang-format-16 of the Debian package clang-format-16: {}",
+           first_line(formatted.errors));
+  }
 }
 
 bool series::unite(const std::string& commit) const {

@@ -55,6 +55,9 @@ class series {
   std::string in_clone(const std::string& file) const;
 
  private:
+  // Formats the changed lines of the clone's files that have a style.
+  void format_changes() const;
+
   // Writes the files of an edit with the changes of all edits, where git finds a conflict. Returns false if there is
   // one.
   bool unite(const std::string& commit) const;

@@ -45,19 +45,18 @@ tidy::tidy(std::string program, std::string plugin, std::string build)
 }
 
 std::vector<tidy::answer> tidy::answers_of(const std::vector<run>& runs, const std::string& folder) const {
-  if (runs.empty()) return {};
   // xargs starts as many as there are processors. Each run has the same number of arguments: the first names its files.
   std::string input;
   std::size_t argument_count = 0;
   for (std::size_t index = 0; index < runs.size(); ++index) {
-    const nlohmann::json option = {{"key", "Sites"}, {"value", runs[index].sites}};
+    const nlohmann::json options = {{{"key", "Sites"}, {"value", runs[index].sites}},
+                                    {{"key", "Edits"}, {"value", folder}}};
     std::vector<std::string> arguments = {fmt::format("{}/{}", folder, index)};
     arguments.insert(arguments.end(), command_.begin(), command_.end());
-    arguments.insert(
-        arguments.end(),
-        {"--checks=-*,clang-diagnostic-error," + runs[index].checks, "--quiet", "--header-filter=.*",
-         "--config=" + nlohmann::json{{"CheckOptions", {option}}}.dump(), "--extra-arg=-Wno-unknown-warning-option",
-         fmt::format("--export-fixes={}/{}.yaml", folder, index), runs[index].asked_unit.file});
+    arguments.insert(arguments.end(),
+                     {"--checks=-*,clang-diagnostic-error,tarn-sites,tarn-*.*", "--quiet", "--header-filter=.*",
+                      "--config=" + nlohmann::json{{"CheckOptions", options}}.dump(),
+                      "--extra-arg=-Wno-unknown-warning-option", runs[index].asked_unit.file});
     argument_count = arguments.size();
     for (const std::string& argument : arguments) input += argument + '\0';
   }
@@ -71,16 +70,11 @@ std::vector<tidy::answer> tidy::answers_of(const std::vector<run>& runs, const s
   for (std::size_t index = 0; index < runs.size(); ++index) {
     const unit& asked_unit = runs[index].asked_unit;
     const std::string name = fmt::format("{}/{}", folder, index), errors = content_of(name + ".err");
-    const auto whole = [&](const std::string& path) {
-      return std::filesystem::weakly_canonical(std::filesystem::path(asked_unit.folder) / path).string();
-    };
     answer& next = answers.emplace_back();
     next.output = with_whole_paths(fmt::format("{}\n{}", content_of(name + ".out"), errors), asked_unit.folder);
     // Clang goes on without an argument that it does not know. Other errors have a position, or end it.
     const bool ignores_argument = next.output.find("error: unknown argument: ") != std::string::npos;
     if (content_of(name + ".code") != "0\n" && !ignores_argument) next.problem = first_line(errors);
-    const std::string edits = content_of(name + ".yaml");
-    if (!edits.empty()) std::ofstream(name + ".yaml") << with_paths(edits, whole);
   }
   return answers;
 }
@@ -96,7 +90,7 @@ void tidy::ask(const std::vector<question>& questions, const std::string& folder
   }
   std::vector<run> runs;
   for (const auto& [asked_unit, entries] : sites) {
-    runs.push_back({asked_unit, fmt::format("{}/sites-{}.json", folder, runs.size()), "tarn-sites,tarn-*.*"});
+    runs.push_back({asked_unit, fmt::format("{}/sites-{}.json", folder, runs.size())});
     std::ofstream(runs.back().sites) << nlohmann::json{{"sites", entries}};
   }
   std::map<unit, answer> answers;
@@ -115,8 +109,9 @@ void tidy::ask(const std::vector<question>& questions, const std::string& folder
   for (std::size_t index = 0; index < questions.size(); ++index) {
     std::vector<answer> own_answers;
     for (const unit& asked_unit : questions[index].units) own_answers.push_back(answers.at(asked_unit));
-    verdicts_[questions[index]] =
-        verdict_in(own_answers, fmt::format("{}.{}", questions[index].check, index), is_for_all_units);
+    const std::string check = fmt::format("{}.{}", questions[index].check, index);
+    verdict& result = verdicts_[questions[index]] = verdict_in(own_answers, check, is_for_all_units);
+    result.edits = fmt::format("{}/{}", folder, check);
   }
 }
 
@@ -131,19 +126,7 @@ verdict tidy::verdict_in(const std::vector<answer>& answers, const std::string& 
   return result;
 }
 
-verdict tidy::judge(const question& question, const std::string& folder) const {
-  const auto earlier = verdicts_.find(question);
-  if (earlier != verdicts_.end() && earlier->second.level != certainty::proven) return earlier->second;
-  std::filesystem::create_directory(folder);
-  const std::string sites = folder + "/sites.json";
-  std::ofstream(sites) << nlohmann::json{{"sites", {site_of(question, question.check)}}};
-  std::vector<run> runs;
-  for (const unit& asked_unit : std::set<unit>(question.units.begin(), question.units.end()))
-    runs.push_back({asked_unit, sites, question.check});
-  return verdict_in(answers_of(runs, folder), question.check, false);
-}
-
-void tidy::ask_other_units(verdict& first_answer, const std::string& check, const std::string& folder) {
+void tidy::ask_other_units(verdict& first_answer, const std::string& check) {
   constexpr std::size_t max_units = 60;
   if (first_answer.level != certainty::proven) return;
   const auto review = [&](const std::string& reason) {
@@ -172,7 +155,7 @@ void tidy::ask_other_units(verdict& first_answer, const std::string& check, cons
     questions.push_back(std::move(class_question));
   }
   const auto show_nothing = [](std::size_t) {};
-  ask(questions, folder + "-units", show_nothing, true);
+  ask(questions, first_answer.edits + "-units", show_nothing, true);
   for (const question& next : questions) {
     const verdict& unit_answer = verdicts_.at(next);
     if (unit_answer.level == certainty::proven) continue;

@@ -26,8 +26,10 @@ struct unit {
 // message.
 std::vector<unit> units_of(std::string_view text, const std::string& path);
 
-// Returns clang-tidy's output, or the edits that it exports, with whole paths in place of those from `folder`.
+// Returns clang-tidy's output with whole paths in place of those from `folder`.
 std::string with_whole_paths(std::string_view output, const std::string& folder);
+
+// Returns the edits of a check with other paths.
 std::string with_paths(std::string_view edits, const std::function<std::string(const std::string&)>& new_path);
 
 // The certainty of an edit; `failed`: a unit does not compile with clang-tidy.
@@ -41,6 +43,7 @@ struct verdict {
   std::string position = {};             // "FILE:LINE" of the answer
   std::vector<std::string> notes = {};   // "FILE:LINE: CONDITION": those that failed, with the lines that show it
   std::vector<std::string> places = {};  // the positions of all proven edits: a template may have several
+  std::string edits = {};                // the folder that has a file of them for each unit
 };
 
 // Reads clang-tidy's output about one site, from one or several units. Of several edits the least certain one counts.
@@ -67,21 +70,21 @@ class tidy {
   const std::vector<unit>& units() const { return units_; }
 
   // Asks about many lines, with one run of clang-tidy for each unit, and as many at a time as there are processors.
-  // `show` gets how many of them have their answer. judge() then only repeats what makes an edit.
+  // `folder` gets the edits. `show` gets how many of the lines have their answer.
   void ask(const std::vector<question>& questions, const std::string& folder,
            const std::function<void(std::size_t)>& show, bool is_for_all_units = false);
 
-  // Judges a line. `folder` gets the site for the check, and a file NUMBER.yaml for each unit with edits.
-  verdict judge(const question& question, const std::string& folder) const;
+  // Returns the answer about a line that was asked about.
+  const verdict& answer_about(const question& question) const { return verdicts_.at(question); }
 
   // Makes a proven answer about a class in a header one to review, unless each unit that includes the header agrees.
-  void ask_other_units(verdict& first_answer, const std::string& check, const std::string& folder);
+  void ask_other_units(verdict& first_answer, const std::string& check);
 
  private:
   // A run of clang-tidy on one unit, with a file of sites.
   struct run {
     unit asked_unit;
-    std::string sites, checks;
+    std::string sites;
   };
   struct answer {
     std::string output;   // with whole paths

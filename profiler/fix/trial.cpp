@@ -138,7 +138,7 @@ trial::outcome trial::judge(double predicted_share) {
       if (result.problem.empty()) result.measured = gain_of(plain, patched, predicted_share);
     };
     measure();
-    // Other work on the machine may have slowed runs of both trees down, so that their times overlap.
+    // Chance may have made it, or other work may have slowed runs of both trees down, so that their times overlap.
     if (result.measured && result.measured->outcome == effect::likely_gain) measure();
     if (result.problem.empty()) {
       switch (result.measured->outcome) {

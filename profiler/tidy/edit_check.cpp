@@ -6,8 +6,11 @@
 #include <clang/Lex/Lexer.h>
 #include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
+#include <clang/Tooling/DiagnosticsYaml.h>
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>
+#include <llvm/Support/raw_ostream.h>
 
 #include <memory>
 #include <utility>
@@ -62,6 +65,36 @@ SourceLocation end_of_guard(const clang::SourceManager& sources, const clang::La
   return is_guard ? tokens[5].getEndLoc() : SourceLocation();
 }
 
+// Writes edits into a new file of a folder, as clang-apply-replacements reads them; none where they overlap, or where a
+// macro has a part of what they replace.
+void write_edits(const clang::SourceManager& sources, const clang::LangOptions& language,
+                 const std::vector<clang::FixItHint>& edits, const std::string& folder) {
+  // An edit of a diagnostic is made once, however many units ask for it.
+  clang::tooling::TranslationUnitDiagnostics unit;
+  clang::tooling::Diagnostic& diagnostic = unit.Diagnostics.emplace_back();
+  diagnostic.DiagLevel = clang::tooling::Diagnostic::Warning;
+  for (const clang::FixItHint& edit : edits) {
+    const clang::CharSourceRange range = clang::Lexer::makeFileCharRange(edit.RemoveRange, sources, language);
+    if (range.isInvalid()) return;
+    const auto [source, begin] = sources.getDecomposedLoc(range.getBegin());
+    const clang::FileEntry* entry = sources.getFileEntryForID(source);
+    if (entry == nullptr) return;
+    const std::string path = real_path(entry->getName());
+    const unsigned length = sources.getDecomposedLoc(range.getEnd()).second - begin;
+    if (llvm::errorToBool(diagnostic.Message.Fix[path].add({path, begin, length, edit.CodeToInsert}))) return;
+    unit.MainSourceFile = path;
+  }
+  llvm::SmallString<256> path;
+  int descriptor = -1;
+  if (llvm::sys::fs::create_directories(folder) ||
+      llvm::sys::fs::createUniqueFile(folder + "/%%%%%%%%.yaml", descriptor, path)) {
+    return;
+  }
+  llvm::raw_fd_ostream file(descriptor, true);
+  llvm::yaml::Output output(file);
+  output << unit;
+}
+
 }  // namespace
 
 verdict refusal(SourceLocation location, obstacle problem) {
@@ -75,9 +108,11 @@ verdict refusal(SourceLocation location, obstacle problem) {
 
 edit_check::edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context)
     : ClangTidyCheck(name, context),
-      makes_edits_(!name.contains('.')),
+      has_number_(name.contains('.')),
       path_(Options.getLocalOrGlobal("Sites", "").str()),
       includes_(clang::tidy::utils::IncludeSorter::IS_LLVM, false) {
+  const llvm::StringRef edits = Options.getLocalOrGlobal("Edits", "");
+  if (has_number_ && !edits.empty()) edits_ = (edits + "/" + name).str();
   if (path_.empty()) return;
   const std::string problem = sites_.read(path_, name);
   if (!problem.empty())
@@ -128,6 +163,18 @@ bool edit_check::has_directives(const clang::SourceManager& sources, clang::Sour
   });
 }
 
+void edit_check::add_include(verdict& result) {
+  const clang::FileID file = sources_->getFileID(sources_->getExpansionLoc(result.location));
+  auto include = includes_.createIncludeInsertion(file, "<" + result.header + ">");
+  if (!include) return;
+  // A file without includes would get it above everything.
+  const SourceLocation start = sources_->getLocForStartOfFile(file);
+  const SourceLocation guard = end_of_guard(*sources_, getLangOpts(), file);
+  if (guard.isValid() && include->RemoveRange.getBegin() == start)
+    include = clang::FixItHint::CreateInsertion(guard, "\n\n#include <" + result.header + ">");
+  result.edits.push_back(*include);
+}
+
 void edit_check::onEndOfTranslationUnit() {
   std::vector<judgement> judgements = std::move(judgements_);
   judgements_.clear();
@@ -154,21 +201,12 @@ void edit_check::onEndOfTranslationUnit() {
     const char* prefix = result.level == certainty::no_edit  ? "no edit: "
                          : result.level == certainty::review ? "review: "
                                                              : "";
+    if (!result.edits.empty() && !result.header.empty()) add_include(result);
+    if (!edits_.empty() && !result.edits.empty()) write_edits(*sources_, getLangOpts(), result.edits, edits_);
     {
       clang::DiagnosticBuilder diagnostic = diag(result.location, "%0%1") << prefix << result.text;
-      if (makes_edits_) {
+      if (!has_number_) {
         for (const clang::FixItHint& edit : result.edits) diagnostic << edit;
-      }
-      if (makes_edits_ && !result.header.empty()) {
-        const clang::FileID file = sources_->getFileID(sources_->getExpansionLoc(result.location));
-        if (auto include = includes_.createIncludeInsertion(file, "<" + result.header + ">")) {
-          // A file without includes would get it above everything.
-          const SourceLocation start = sources_->getLocForStartOfFile(file);
-          const SourceLocation guard = end_of_guard(*sources_, getLangOpts(), file);
-          if (guard.isValid() && include->RemoveRange.getBegin() == start)
-            include = clang::FixItHint::CreateInsertion(guard, "\n\n#include <" + result.header + ">");
-          diagnostic << *include;
-        }
       }
     }
     for (const obstacle& note : result.notes) {

@@ -36,7 +36,8 @@ verdict refusal(clang::SourceLocation location, obstacle problem);
 
 // The base of the checks. A check adds a verdict for each location. They are reported at the end of the unit, when all
 // instantiations of a template are known; an edit on which these differ is not made. A check with a number behind its
-// name, such as tarn-reserve.7, is one of many in a run: it makes no edits, which would get into each other's way.
+// name, such as tarn-reserve.7, is one of many in a run, whose edits would get into each other's way: it writes them
+// into a folder with its name, in that of the option Edits.
 class edit_check : public clang::tidy::ClangTidyCheck {
  public:
   edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context);
@@ -70,8 +71,12 @@ class edit_check : public clang::tidy::ClangTidyCheck {
     verdict result;
   };
 
+  // Adds the include of the header that the edited file needs, if it has none.
+  void add_include(verdict& result);
+
   const clang::SourceManager* sources_ = nullptr;
-  bool makes_edits_;
+  bool has_number_;
+  std::string edits_;  // the folder for them; empty if no file gets them
   std::string path_;
   site_list sites_;
   std::vector<clang::SourceLocation> directives_;

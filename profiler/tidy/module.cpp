@@ -36,7 +36,7 @@ constexpr std::pair<const char*, make_check> checks[] = {
 };
 
 // tarn-sites: asks about many sites in one run. Each has the name of its check with a number, and an instance of the
-// check of its own, so that no answer is about two sites. The answers have no edits.
+// check of its own, so that no answer is about two sites.
 class sites_check : public clang::tidy::ClangTidyCheck {
  public:
   sites_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context) : ClangTidyCheck(name, context) {

@@ -6,15 +6,11 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 namespace tarn::tidy {
-namespace {
 
-// Returns the path without links and "..", so that one file has one name.
 std::string real_path(llvm::StringRef path) {
   llvm::SmallString<256> result;
   return llvm::sys::fs::real_path(path, result) ? path.str() : result.str().str();
 }
-
-}  // namespace
 
 std::string site_list::read(llvm::StringRef path, llvm::StringRef check) {
   const auto buffer = llvm::MemoryBuffer::getFile(path);

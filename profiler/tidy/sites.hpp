@@ -11,6 +11,9 @@
 
 namespace tarn::tidy {
 
+// Returns the path without links and "..", so that one file has one name.
+std::string real_path(llvm::StringRef path);
+
 // A line that allocates. `bytes` is the size that nine of ten of its buffers do not exceed at the end; 0 where the
 // recording does not tell.
 struct site {

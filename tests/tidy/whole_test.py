@@ -107,11 +107,18 @@ class Whole(unittest.TestCase):
         questions = (4, "tarn-reserve.0"), (3, "tarn-recycle.1"), (4, "tarn-reserve.2"), (2, "tarn-none.3")
         sites = self.write("sites.json", json.dumps({"sites": [
             {"file": str(unit), "line": line, "check": name, "bytes": 0} for line, name in questions]}))
-        result = self.tidy(unit, f"--config={json.dumps({'CheckOptions': [{'key': 'Sites', 'value': str(sites)}]})}",
-                           "--fix", checks="tarn-sites,tarn-*.*")
+        edits = self.folder / "edits"
+        options = [{"key": "Sites", "value": str(sites)}, {"key": "Edits", "value": str(edits)}]
+        result = self.tidy(unit, f"--config={json.dumps({'CheckOptions': options})}", "--fix",
+                           checks="tarn-sites,tarn-*.*")
         self.assertRegex(result.stdout, r"unit.cpp:4:3: warning: 'result' grows .*\[tarn-reserve.0,tarn-reserve.2\]\n")
         self.assertRegex(result.stdout, r"unit.cpp:3:3: warning: no edit: .*\[tarn-recycle.1\]\n")
         self.assertEqual(unit.read_text(encoding="utf-8"), HEADER.removeprefix("#pragma once\n"))
+        self.assertEqual({path.name for path in edits.iterdir()}, {"tarn-reserve.0", "tarn-reserve.2"})
+        for folder in edits.iterdir():
+            subprocess.run(["clang-apply-replacements-16", folder], check=True)
+            self.assertEqual(unit.read_text(encoding="utf-8").count("result.reserve(values.size());"), 1)
+            unit.write_text(HEADER.removeprefix("#pragma once\n"), encoding="utf-8")
 
     def test_a_site_is_found_through_another_name_of_its_file(self):
         unit = self.write("unit.cpp", HEADER.removeprefix("#pragma once\n"))

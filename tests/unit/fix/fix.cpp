@@ -154,10 +154,11 @@ TEST(fix, ranks_are_tested_exactly) {
 
 TEST(fix, a_gain_is_more_than_noise) {
   const gain clear = gain_of({10, 10.1, 10.2, 10.1, 10}, {9, 9.1, 9, 9.2, 9}, 0.1);
-  EXPECT_EQ(clear.outcome, effect::gain);
+  EXPECT_EQ(clear.outcome, effect::likely_gain) << "of fifty patches without an effect, some would have such runs";
   EXPECT_NEAR(clear.saved_share, 0.1, 0.01);
   EXPECT_EQ(clear.text,
             "median 10.0 % of CPU time saved (pairs: 8.9 to 11.8 %), 5 interleaved pairs, rank test p = 0.004");
+  EXPECT_EQ(gain_of({10, 10.1, 10.2, 10.1, 10, 10, 10.2}, {9, 9.1, 9, 9.2, 9, 9.1, 9.2}, 0.1).outcome, effect::gain);
   const gain unchanged = gain_of({10, 10.1, 10.2, 10.1, 10}, {10.1, 10, 10.1, 10.2, 10}, 0.1);
   EXPECT_EQ(unchanged.outcome, effect::no_gain) << "a tenth would have been seen";
   EXPECT_EQ(gain_of({10, 10.1, 10.2, 10.1, 10}, {10.1, 10, 10.1, 10.2, 10}, 0.01).outcome, effect::unclear);
@@ -177,7 +178,7 @@ TEST(fix, pairs_that_all_agree_are_no_noise) {
   // Other work slows down later runs: the ranks overlap, but no pair contradicts another one.
   EXPECT_EQ(gain_of({10, 12, 14, 16, 18}, {9, 11, 13, 14, 17}, 0.01).outcome, effect::likely_gain);
   EXPECT_EQ(gain_of({9, 11, 13, 14, 17}, {10, 12, 14, 16, 18}, 0.01).outcome, effect::no_gain) << "a loss, perhaps";
-  EXPECT_EQ(gain_of({10, 12, 14, 16, 18, 10, 12, 14, 16, 18}, {6, 8, 10, 11, 12, 6, 8, 10, 11, 12}, 0.01).outcome,
+  EXPECT_EQ(gain_of({10, 12, 14, 16, 18, 10, 12, 14, 16, 18}, {6, 8, 9, 10, 11, 6, 8, 9, 10, 11}, 0.01).outcome,
             effect::gain)
       << "more of such runs show it";
 }
