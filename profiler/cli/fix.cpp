@@ -106,7 +106,7 @@ void judge_recorded_number(fix::verdict& verdict, const fix::proposal& proposal)
 }
 
 // Returns the question about a line for its check. One without units has the reason in `problem`.
-fix::question question_of(const fix::proposal& proposal, const fix::tidy& tidy, const fix::series& series,
+fix::question question_of(const fix::proposal& proposal, fix::tidy& tidy, const fix::series& series,
                           std::string& problem) {
   fix::question question{proposal.check, {}, proposal.location.line, proposal.bytes, {}};
   if (proposal.check.empty()) {
@@ -118,16 +118,20 @@ fix::question question_of(const fix::proposal& proposal, const fix::tidy& tidy, 
     return question;
   }
   question.file = fs::weakly_canonical(proposal.location.file);
-  // A header belongs to the units of the functions that called it.
-  std::set<std::string> callers;
-  for (const std::string& caller : proposal.files) {
-    if (!caller.empty()) callers.insert(fs::weakly_canonical(caller));
-  }
   const auto add_units = [&](const auto& has_line) {
     std::copy_if(tidy.units().begin(), tidy.units().end(), std::back_inserter(question.units), has_line);
   };
   add_units([&](const fix::unit& unit) { return unit.file == question.file; });
-  if (question.units.empty()) add_units([&](const fix::unit& unit) { return callers.contains(unit.file); });
+  // The edit of a header is one for each unit that includes it, also for those that did not run.
+  if (question.units.empty()) question.units = tidy.units_including(question.file, question.unasked);
+  if (!question.unasked.empty()) {
+    std::set<std::string> callers;
+    for (const std::string& caller : proposal.files) {
+      if (!caller.empty()) callers.insert(fs::weakly_canonical(caller));
+    }
+    question.units.clear();
+    add_units([&](const fix::unit& unit) { return callers.contains(unit.file); });
+  }
   if (question.units.empty()) problem = "compile_commands.json has no unit with this line";
   return question;
 }

@@ -80,7 +80,7 @@ std::vector<tidy::answer> tidy::answers_of(const std::vector<run>& runs, const s
 }
 
 void tidy::ask(const std::vector<question>& questions, const std::string& folder,
-               const std::function<void(std::size_t)>& show, bool is_for_all_units) {
+               const std::function<void(std::size_t)>& show, bool must_agree) {
   std::filesystem::create_directory(folder);
   std::map<unit, nlohmann::json> sites;
   for (std::size_t index = 0; index < questions.size(); ++index) {
@@ -107,52 +107,63 @@ void tidy::ask(const std::vector<question>& questions, const std::string& folder
     })));
   }
   for (std::size_t index = 0; index < questions.size(); ++index) {
-    std::vector<answer> own_answers;
-    for (const unit& asked_unit : questions[index].units) own_answers.push_back(answers.at(asked_unit));
     const std::string check = fmt::format("{}.{}", questions[index].check, index);
-    verdict& result = verdicts_[questions[index]] = verdict_in(own_answers, check, is_for_all_units);
+    std::vector<verdict> unit_verdicts;
+    for (const unit& asked_unit : questions[index].units) {
+      // A unit with several commands answers for each of them.
+      const bool has_several = std::count(units_.begin(), units_.end(), asked_unit) > 1;
+      unit_verdicts.push_back(verdict_in(answers.at(asked_unit), check, must_agree || has_several));
+    }
+    verdict& result = verdicts_[questions[index]] = united_verdict(unit_verdicts);
     result.edits = fmt::format("{}/{}", folder, check);
+    if (result.level != certainty::proven || questions[index].unasked.empty()) continue;
+    result.level = certainty::review;
+    result.text += "; other units were not asked: " + questions[index].unasked;
   }
 }
 
-verdict tidy::verdict_in(const std::vector<answer>& answers, const std::string& check, bool is_for_all_units) {
-  std::string output;
-  for (const answer& next : answers) output += next.output;
-  verdict result = verdict_of(output, check, is_for_all_units);
-  const auto failed_answer =
-      std::find_if(answers.begin(), answers.end(), [](const answer& next) { return !next.problem.empty(); });
-  if (result.level == certainty::silent && failed_answer != answers.end())
-    result = {certainty::failed, failed_answer->problem, {}, {}};
+verdict tidy::verdict_in(const answer& unit_answer, const std::string& check, bool must_agree) {
+  verdict result = verdict_of(unit_answer.output, check, must_agree);
+  if (result.level == certainty::silent && !unit_answer.problem.empty())
+    result = {certainty::failed, unit_answer.problem};
+  return result;
+}
+
+std::vector<unit> tidy::units_including(const std::string& file, std::string& problem) {
+  constexpr std::size_t max_units = 60;
+  if (!rules_)
+    rules_ = command::run_helper(
+        {"clang-scan-deps-16", "--compilation-database=" + command_[3] + "/compile_commands.json"}, "", false);
+  std::vector<unit> result = units_;
+  if (rules_->code == 0) {
+    const std::vector<std::string> files = units_with(rules_->output, file);
+    std::erase_if(result,
+                  [&](const unit& next) { return std::find(files.begin(), files.end(), next.file) == files.end(); });
+  }
+  if (result.size() > max_units)
+    problem = rules_->code == 0
+                  ? fmt::format("{} units include {}, more than the {} that are asked", result.size(), file, max_units)
+              : rules_->code == 127 ? "there is no clang-scan-deps-16 (Debian package clang-tools-16)"
+                                    : first_line(rules_->errors);
   return result;
 }
 
 void tidy::ask_other_units(verdict& first_answer, const std::string& check) {
-  constexpr std::size_t max_units = 60;
   if (first_answer.level != certainty::proven) return;
-  const auto review = [&](const std::string& reason) {
-    first_answer.level = certainty::review;
-    first_answer.text += "; " + reason;
-  };
   // A template may make objects of several classes in one line: each unit is asked about all of them at once.
   std::vector<question> questions;
   for (const std::string& class_line : first_answer.places) {
     const std::size_t colon = class_line.rfind(':');
     if (colon == std::string::npos) continue;
     question class_question{check, class_line.substr(0, colon), std::stoi(class_line.substr(colon + 1)), 0, {}};
-    if (!rules_)
-      rules_ = command::run_helper(
-          {"clang-scan-deps-16", "--compilation-database=" + command_[3] + "/compile_commands.json"}, "", false);
-    if (rules_->code == 127)
-      return review("other units were not asked: there is no clang-scan-deps-16 (Debian package clang-tools-16)");
-    if (rules_->code != 0) return review("other units were not asked: " + first_line(rules_->errors));
-    const std::vector<std::string> files = units_with(rules_->output, class_question.file);
-    std::copy_if(units_.begin(), units_.end(), std::back_inserter(class_question.units),
-                 [&](const unit& next) { return std::find(files.begin(), files.end(), next.file) != files.end(); });
-    if (class_question.units.size() < 2) continue;
-    if (class_question.units.size() > max_units)
-      return review(fmt::format("{} units include {}, more than the {} that are asked", class_question.units.size(),
-                                class_question.file, max_units));
-    questions.push_back(std::move(class_question));
+    std::string problem;
+    class_question.units = units_including(class_question.file, problem);
+    if (!problem.empty()) {
+      first_answer.level = certainty::review;
+      first_answer.text += "; other units were not asked: " + problem;
+      return;
+    }
+    if (class_question.units.size() > 1) questions.push_back(std::move(class_question));
   }
   const auto show_nothing = [](std::size_t) {};
   ask(questions, first_answer.edits + "-units", show_nothing, true);

@@ -44,11 +44,15 @@ struct verdict {
   std::vector<std::string> notes = {};   // "FILE:LINE: CONDITION": those that failed, with the lines that show it
   std::vector<std::string> places = {};  // the positions of all proven edits: a template may have several
   std::string edits = {};                // the folder that has a file of them for each unit
+  std::string other_code = {};  // "FILE:LINE" of a function that is other code in a unit; empty if there is none
 };
 
-// Reads clang-tidy's output about one site, from one or several units. Of several edits the least certain one counts.
-// Unless the site stands for all units, those that refuse count only if there is no edit.
-verdict verdict_of(std::string_view output, std::string_view check, bool is_for_all_units = false);
+// Reads clang-tidy's output about one site in one unit. Of several edits the least certain one counts; a refusal counts
+// if there is no edit, or if all answers must agree.
+verdict verdict_of(std::string_view output, std::string_view check, bool must_agree = false);
+
+// Returns the least certain of the answers of several units. A unit that has other code in the place is an objection.
+verdict united_verdict(const std::vector<verdict>& unit_verdicts);
 
 // Returns the units that include a file, from the output of clang-scan-deps.
 std::vector<std::string> units_with(std::string_view rules, const std::string& file);
@@ -59,6 +63,7 @@ struct question {
   int line = 0;
   std::uint64_t bytes = 0;  // to reserve
   std::vector<unit> units;
+  std::string unasked = {};  // why some units that include the file are not among them; empty if all are
   friend auto operator<=>(const question&, const question&) = default;
 };
 
@@ -72,10 +77,13 @@ class tidy {
   // Asks about many lines, with one run of clang-tidy for each unit, and as many at a time as there are processors.
   // `folder` gets the edits. `show` gets how many of the lines have their answer.
   void ask(const std::vector<question>& questions, const std::string& folder,
-           const std::function<void(std::size_t)>& show, bool is_for_all_units = false);
+           const std::function<void(std::size_t)>& show, bool must_agree = false);
 
   // Returns the answer about a line that was asked about.
   const verdict& answer_about(const question& question) const { return verdicts_.at(question); }
+
+  // Returns the units that include a file, or all if that is not known. Where there are too many, `problem` says so.
+  std::vector<unit> units_including(const std::string& file, std::string& problem);
 
   // Makes a proven answer about a class in a header one to review, unless each unit that includes the header agrees.
   void ask_other_units(verdict& first_answer, const std::string& check);
@@ -90,7 +98,7 @@ class tidy {
     std::string output;   // with whole paths
     std::string problem;  // why it ended early; empty if it did not
   };
-  static verdict verdict_in(const std::vector<answer>& answers, const std::string& check, bool is_for_all_units);
+  static verdict verdict_in(const answer& unit_answer, const std::string& check, bool must_agree);
   std::vector<answer> answers_of(const std::vector<run>& runs, const std::string& folder) const;
 
   std::vector<std::string> command_;

@@ -108,7 +108,7 @@ std::vector<std::string> units_with(std::string_view rules, const std::string& f
   return units;
 }
 
-verdict verdict_of(std::string_view output, std::string_view check, bool is_for_all_units) {
+verdict verdict_of(std::string_view output, std::string_view check, bool must_agree) {
   // A diagnostic ends with its checks: "[CHECK]", or "[CHECK,CHECK]" where several say the same.
   const auto is_of_check = [&](const std::string& text) {
     const std::size_t start = text.rfind(" [");
@@ -118,6 +118,7 @@ verdict verdict_of(std::string_view output, std::string_view check, bool is_for_
   };
   verdict result;
   std::vector<std::string> places;
+  std::string other_code;
   bool takes_notes = false;
   for (std::size_t begin = 0; begin < output.size();) {
     const std::size_t end = std::min(output.find('\n', begin), output.size());
@@ -138,6 +139,9 @@ verdict verdict_of(std::string_view output, std::string_view check, bool is_for_
       if (next->kind != "error") continue;
       next_verdict.level = certainty::failed;
       next_verdict.text = next->position + ": " + next_verdict.text;
+    } else if (next_verdict.text.starts_with("silent: ")) {
+      other_code = next->position;
+      continue;
     } else if (next_verdict.text.starts_with("no edit: ")) {
       next_verdict.level = certainty::no_edit;
       next_verdict.text.erase(0, 9);
@@ -150,12 +154,36 @@ verdict verdict_of(std::string_view output, std::string_view check, bool is_for_
       places.push_back(next->position);
     // An error counts most, then an edit to review, a proven edit, and none.
     const auto weight = [&](certainty level) {
-      if (is_for_all_units && level == certainty::no_edit) return 4;
+      if (must_agree && level == certainty::no_edit) return 4;
       return std::array{0, 1, 3, 2, 5}[static_cast<std::size_t>(level)];
     };
     if (weight(next_verdict.level) <= weight(result.level)) continue;
     result = std::move(next_verdict);
     takes_notes = is_of_this_check;
+  }
+  result.places = std::move(places);
+  result.other_code = std::move(other_code);
+  return result;
+}
+
+verdict united_verdict(const std::vector<verdict>& unit_verdicts) {
+  using enum certainty;
+  verdict result;
+  std::vector<std::string> places;
+  std::string other_code;
+  for (const verdict& next : unit_verdicts) {
+    const bool is_first = result.level == silent;
+    const bool is_less_certain = next.level == failed || (result.level != failed && next.level < result.level);
+    if (next.level != silent && (is_first || is_less_certain)) result = next;
+    for (const std::string& position : next.places) {
+      if (std::find(places.begin(), places.end(), position) == places.end()) places.push_back(position);
+    }
+    if (other_code.empty()) other_code = next.other_code;
+  }
+  if (!other_code.empty() && (result.level == proven || result.level == review)) {
+    result.level = no_edit;
+    result.text = "another inclusion or unit has other code in this line";
+    result.notes = {other_code + ": " + result.text};
   }
   result.places = std::move(places);
   return result;

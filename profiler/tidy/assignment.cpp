@@ -6,6 +6,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/Twine.h>
 
+#include "profiler/tidy/library_calls.hpp"
 #include "profiler/tidy/syntax.hpp"
 
 namespace tarn::tidy {
@@ -13,6 +14,7 @@ namespace {
 
 using clang::dyn_cast;
 using clang::isa;
+using clang::isa_and_nonnull;
 
 using answer = std::variant<assignment, obstacle>;
 
@@ -68,9 +70,9 @@ struct effect {
 };
 
 // Returns whether a call of the library only reads its object or its argument.
-bool is_reading_call(const clang::CallExpr& call) {
+bool is_reading_call(clang::ASTContext& context, const clang::CallExpr& call) {
   const clang::FunctionDecl* function = call.getDirectCallee();
-  if (function == nullptr || !is_std_function(*function)) return false;
+  if (function == nullptr || !is_std_function(*function) || may_run_program(context, call)) return false;
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
   if (method != nullptr && method->isConst()) return true;
   switch (function->getOverloadedOperator()) {
@@ -85,7 +87,7 @@ bool is_reading_call(const clang::CallExpr& call) {
   return is_one_of(name_of(function), {"front", "back", "at", "data", "begin", "end", "to_string"});
 }
 
-effect effect_in(const clang::Expr& expression) {
+effect effect_in(clang::ASTContext& context, const clang::Expr& expression) {
   effect result;
   walk(expression, [&](const clang::Stmt& part, bool) {
     const auto* unary = dyn_cast<clang::UnaryOperator>(&part);
@@ -97,9 +99,9 @@ effect effect_in(const clang::Expr& expression) {
         (construction != nullptr && !is_std_function(*construction->getConstructor())) ||
         isa<clang::CXXNewExpr, clang::CXXDeleteExpr, clang::CXXThrowExpr, clang::LambdaExpr, clang::StmtExpr>(part)) {
       result = {part.getBeginLoc(), true};
-    } else if (call != nullptr && !is_reading_call(*call)) {
+    } else if (call != nullptr && !is_reading_call(context, *call)) {
       const auto* method = dyn_cast_or_null<clang::CXXMethodDecl>(call->getDirectCallee());
-      result = {part.getBeginLoc(), method == nullptr || !method->isConst()};
+      result = {part.getBeginLoc(), method == nullptr || !method->isConst() || is_std_function(*method)};
     }
     return !result.is_certain;
   });
@@ -149,7 +151,7 @@ answer answer_append(clang::ASTContext& context, const clang::VarDecl& variable,
     if (operand == operands.front() && inner->isPRValue() && is_same_class(inner->getType(), variable.getType()))
       return obstacle{"'" + name + "' takes over the memory of this value", operand->getBeginLoc()};
     if (operand != operands.front()) {
-      const effect next = effect_in(*operand);
+      const effect next = effect_in(context, *operand);
       if (next.is_certain) return obstacle{"this may change what stands before it in the text", next.location};
       if (next.location.isValid()) result.reordered = next.location;
     }
@@ -286,6 +288,12 @@ answer assignment_of(clang::ASTContext& context, const clang::VarDecl& variable)
       return list.empty() || list.front() != '{' ? answer(unknown) : assignment{{name + " = " + list + ";"}};
     }
     const clang::Expr* source = without_conversions(arguments[0]);
+    // A class with several conversions may have another one for an assignment.
+    const auto* conversion = dyn_cast<clang::CXXMemberCallExpr>(source);
+    if (conversion != nullptr && isa_and_nonnull<clang::CXXConversionDecl>(conversion->getMethodDecl()) &&
+        !is_std_function(*conversion->getMethodDecl())) {
+      return unknown;
+    }
     if (is_same_class(source->getType(), variable.getType())) {
       if (constructor->isCopyConstructor() && source->isLValue()) return assignment{{name + " = " + text + ";"}};
       return unknown;

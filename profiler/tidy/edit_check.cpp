@@ -13,6 +13,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <memory>
+#include <set>
 #include <utility>
 
 namespace tarn::tidy {
@@ -163,6 +164,54 @@ bool edit_check::has_directives(const clang::SourceManager& sources, clang::Sour
   });
 }
 
+void edit_check::unit_facts::run(const clang::ast_matchers::MatchFinder::MatchResult& result) {
+  const clang::SourceManager& sources = *result.SourceManager;
+  if (const auto* call = result.Nodes.getNodeAs<clang::CXXMemberCallExpr>("capacity")) {
+    // A check sees itself how its function uses a local container.
+    const auto* object = llvm::dyn_cast<clang::DeclRefExpr>(call->getImplicitObjectArgument()->IgnoreParenImpCasts());
+    const auto* variable = object == nullptr ? nullptr : llvm::dyn_cast<clang::VarDecl>(object->getDecl());
+    const bool is_local = variable != nullptr && variable->hasLocalStorage() &&
+                          !variable->getType()->isReferenceType() && !llvm::isa<clang::ParmVarDecl>(variable);
+    if (is_local) return;
+    capacities.try_emplace(call->getMethodDecl()->getParent()->getCanonicalDecl(), call->getExprLoc());
+    return;
+  }
+  const auto* function = result.Nodes.getNodeAs<clang::FunctionDecl>("function");
+  if (function->isImplicit() || function->isDependentContext() || function->getBody() == nullptr ||
+      check_.sites().find(sources, function->getSourceRange()) == nullptr) {
+    return;
+  }
+  const clang::SourceLocation location = sources.getExpansionLoc(function->getLocation());
+  site_functions.try_emplace(sources.getFileID(location), location);
+}
+
+clang::ast_matchers::DeclarationMatcher edit_check::site_matcher() {
+  using namespace clang::ast_matchers;
+  return functionDecl(isDefinition(), unless(isExpansionInSystemHeader())).bind("function");
+}
+
+clang::ast_matchers::StatementMatcher edit_check::capacity_matcher() {
+  using namespace clang::ast_matchers;
+  const auto containers = hasAnyName("::std::vector", "::std::basic_string");
+  return cxxMemberCallExpr(unless(isExpansionInSystemHeader()),
+                           callee(cxxMethodDecl(hasName("capacity"), ofClass(containers))))
+      .bind("capacity");
+}
+
+void edit_check::report_other_code(const std::vector<judgement>& judgements) {
+  std::set<clang::FileID> judged_files;
+  for (const judgement& next : judgements)
+    judged_files.insert(sources_->getFileID(sources_->getExpansionLoc(next.key)));
+  for (const auto& [file, location] : facts_.site_functions) {
+    // A check may judge the code of another file, such as a class.
+    const bool is_elsewhere =
+        llvm::any_of(judged_files, [&](clang::FileID judged) { return !facts_.site_functions.contains(judged); });
+    if (judged_files.contains(file) || is_elsewhere) continue;
+    diag(location, "silent: the code of this unit is another one");
+    return;
+  }
+}
+
 void edit_check::add_include(verdict& result) {
   const clang::FileID file = sources_->getFileID(sources_->getExpansionLoc(result.location));
   auto include = includes_.createIncludeInsertion(file, "<" + result.header + ">");
@@ -178,6 +227,7 @@ void edit_check::add_include(verdict& result) {
 void edit_check::onEndOfTranslationUnit() {
   std::vector<judgement> judgements = std::move(judgements_);
   judgements_.clear();
+  if (has_number_) report_other_code(judgements);
   std::stable_sort(judgements.begin(), judgements.end(),
                    [](const judgement& first, const judgement& second) { return first.key < second.key; });
   std::vector<const verdict*> reported;
@@ -192,6 +242,12 @@ void edit_check::onEndOfTranslationUnit() {
       result.notes = {{"each instantiation of the template shares this code", first->key}};
     }
     first = last;
+    const auto capacity = result.container == nullptr ? facts_.capacities.end()
+                                                      : facts_.capacities.find(result.container->getCanonicalDecl());
+    if (result.level == certainty::proven && capacity != facts_.capacities.end()) {
+      result.level = certainty::review;
+      result.notes.push_back({"this reads the capacity of such a container", capacity->second});
+    }
     if (result.level == certainty::silent || (result.level == certainty::no_edit && !has_sites())) continue;
     // Two lines of one loop may lead to the same edit.
     const bool is_repeated = !result.edits.empty() && llvm::any_of(reported, [&](const verdict* earlier) {
@@ -214,6 +270,8 @@ void edit_check::onEndOfTranslationUnit() {
     }
     reported.push_back(&result);
   }
+  facts_.site_functions.clear();
+  facts_.capacities.clear();
 }
 
 }  // namespace tarn::tidy

@@ -3,9 +3,12 @@
 
 #include <clang-tidy/ClangTidyCheck.h>
 #include <clang-tidy/utils/IncludeInserter.h>
+#include <clang/AST/DeclCXX.h>
+#include <clang/ASTMatchers/ASTMatchFinder.h>
 #include <clang/Basic/Diagnostic.h>
 #include <clang/Basic/SourceLocation.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,7 +31,8 @@ struct verdict {
   std::string text;
   std::vector<clang::FixItHint> edits;
   std::vector<obstacle> notes;
-  std::string header = {};  // that the edited file must include; empty if it needs none
+  std::string header = {};                          // that the edited file must include; empty if it needs none
+  const clang::CXXRecordDecl* container = nullptr;  // the class of the container whose capacity the edit changes
 };
 
 // The verdict that a condition of an edit fails.
@@ -47,6 +51,9 @@ class edit_check : public clang::tidy::ClangTidyCheck {
                            clang::Preprocessor* expander) override;
   void onEndOfTranslationUnit() override;
 
+  // Asks for the functions with a site, so that a unit in which they have other code says so.
+  void match_sites(clang::ast_matchers::MatchFinder* finder) { finder->addMatcher(site_matcher(), &facts_); }
+
  protected:
   bool has_sites() const { return !path_.empty(); }
   const site_list& sites() const { return sites_; }
@@ -55,6 +62,9 @@ class edit_check : public clang::tidy::ClangTidyCheck {
   void match_functions(clang::ast_matchers::MatchFinder* finder);
   // Returns the function that match_functions() has found, if it has a body with a site and is no pattern; else null.
   const clang::FunctionDecl* recorded_function(const clang::ast_matchers::MatchFinder::MatchResult& result) const;
+
+  // Asks for code that reads the capacity of a container. An edit that changes it is to review then.
+  void match_capacity(clang::ast_matchers::MatchFinder* finder) { finder->addMatcher(capacity_matcher(), &facts_); }
 
   // Adds a verdict. `key` is the location of the judged code, which is the same in each instantiation of a template.
   void add(clang::SourceLocation key, verdict result);
@@ -70,6 +80,22 @@ class edit_check : public clang::tidy::ClangTidyCheck {
     clang::SourceLocation key;
     verdict result;
   };
+  // What the unit has, beside the code that a check judges.
+  class unit_facts : public clang::ast_matchers::MatchFinder::MatchCallback {
+   public:
+    explicit unit_facts(const edit_check& check) : check_(check) {}
+    void run(const clang::ast_matchers::MatchFinder::MatchResult& result) override;
+    std::map<clang::FileID, clang::SourceLocation> site_functions;            // by inclusion of the file
+    std::map<const clang::CXXRecordDecl*, clang::SourceLocation> capacities;  // by class of the container
+
+   private:
+    const edit_check& check_;
+  };
+  static clang::ast_matchers::DeclarationMatcher site_matcher();
+  static clang::ast_matchers::StatementMatcher capacity_matcher();
+
+  // Says that an inclusion of a file has code with a site, and no judgement of it.
+  void report_other_code(const std::vector<judgement>& judgements);
 
   // Adds the include of the header that the edited file needs, if it has none.
   void add_include(verdict& result);
@@ -83,6 +109,7 @@ class edit_check : public clang::tidy::ClangTidyCheck {
   std::vector<std::string> include_folders_;
   clang::tidy::utils::IncludeInserter includes_;
   std::vector<judgement> judgements_;
+  unit_facts facts_{*this};
 };
 
 }  // namespace tarn::tidy

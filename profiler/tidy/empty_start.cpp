@@ -58,6 +58,8 @@ clang::SourceLocation call_in(const clang::Stmt* statement) {
     } else if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(&part)) {
       const clang::CXXConstructorDecl* function = construction->getConstructor();
       if (!function->isTrivial() && !is_std_function(*function)) result = construction->getBeginLoc();
+    } else if (const auto* by_default = dyn_cast<clang::CXXDefaultInitExpr>(&part)) {
+      result = call_in(by_default->getExpr());
     }
     return result.isInvalid();
   });

@@ -136,6 +136,7 @@ std::optional<obstacle> collision_at(clang::ASTContext& context, const anchor& t
 
 void hoist_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
   using namespace clang::ast_matchers;
+  match_capacity(finder);
   finder->addMatcher(
       declStmt(has(varDecl(hasAutomaticStorageDuration(), unless(isExpansionInSystemHeader())))).bind("statement"),
       this);
@@ -224,6 +225,7 @@ verdict hoist_check::judge(clang::ASTContext& context, const clang::DeclStmt& st
   if (!has_quiet_end(element_of(variable.getType())))
     result.notes.push_back({"the elements of " + quote(variable) + " end later: in the next iteration", start});
   if (!result.notes.empty()) result.level = certainty::review;
+  result.container = variable.getType()->getAsCXXRecordDecl();
   result.location = variable.getLocation();
   result.text = quote(variable) + " moves out of the loop and keeps its memory: one allocation instead of many";
   const SourceLocation before = target->statement->getBeginLoc();

@@ -6,6 +6,7 @@
 #include <clang/Lex/Lexer.h>
 #include <llvm/ADT/STLExtras.h>
 
+#include "profiler/tidy/library_calls.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -15,6 +16,14 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 using clang::SourceLocation;
+
+// Returns the class of a container's allocator, which is its last argument; null where it has none.
+const clang::CXXRecordDecl* allocator_of(clang::QualType container) {
+  const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(container->getAsCXXRecordDecl());
+  if (record == nullptr) return nullptr;
+  const clang::TemplateArgument& last = record->getTemplateArgs()[record->getTemplateArgs().size() - 1];
+  return last.getKind() == clang::TemplateArgument::Type ? last.getAsType()->getAsCXXRecordDecl() : nullptr;
+}
 
 bool is_declared_in(clang::ASTContext& context, const clang::Expr& expression, const clang::Stmt& iteration) {
   const clang::Expr* base = expression.IgnoreParenImpCasts();
@@ -240,11 +249,41 @@ bool has_quiet_end(clang::QualType type) {
          llvm::all_of(record->fields(), [](const auto* field) { return has_quiet_end(field->getType()); });
 }
 
+bool is_moved_quietly(clang::QualType type) {
+  if (const auto* array = type->getAsArrayTypeUnsafe()) return is_moved_quietly(array->getElementType());
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr) return !type->isDependentType();
+  if (!record->hasDefinition()) return false;
+  if (is_of_library(*record)) {
+    const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
+    if (specialization == nullptr || !is_std_class(type, {"pair", "tuple", "array", "optional", "variant"}))
+      return true;
+    const auto is_quiet = [](const clang::TemplateArgument& argument) {
+      return argument.getKind() != clang::TemplateArgument::Type || is_moved_quietly(argument.getAsType());
+    };
+    return llvm::all_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
+      return argument.getKind() == clang::TemplateArgument::Pack ? llvm::all_of(argument.pack_elements(), is_quiet)
+                                                                 : is_quiet(argument);
+    });
+  }
+  const clang::CXXDestructorDecl* destructor = record->getDestructor();
+  const bool has_own_constructor = llvm::any_of(record->ctors(), [](const clang::CXXConstructorDecl* constructor) {
+    return constructor->isCopyOrMoveConstructor() && constructor->isUserProvided();
+  });
+  return !has_own_constructor && (destructor == nullptr || !destructor->isUserProvided()) &&
+         llvm::all_of(record->bases(), [](const auto& base) { return is_moved_quietly(base.getType()); }) &&
+         llvm::all_of(record->fields(), [](const auto* field) { return is_moved_quietly(field->getType()); });
+}
+
 bool has_own_allocator(clang::QualType container) {
-  const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(container->getAsCXXRecordDecl());
-  if (record == nullptr) return false;
-  const clang::TemplateArgument& last = record->getTemplateArgs()[record->getTemplateArgs().size() - 1];
-  return last.getKind() == clang::TemplateArgument::Type && is_std_class(last.getAsType(), {"allocator"});
+  const clang::CXXRecordDecl* allocator = allocator_of(container);
+  return allocator != nullptr && allocator->getQualifiedNameAsString() == "std::allocator";
+}
+
+bool has_library_allocator(clang::QualType container) {
+  const clang::CXXRecordDecl* allocator = allocator_of(container);
+  return allocator != nullptr &&
+         is_one_of(allocator->getQualifiedNameAsString(), {"std::allocator", "std::pmr::polymorphic_allocator"});
 }
 
 std::vector<std::pair<std::string, SourceLocation>> free_names(const clang::ASTContext& context,

@@ -21,8 +21,15 @@ constexpr llvm::StringRef kept_containers[] = {"vector", "basic_string", "deque"
 // Returns whether a container takes its memory from std::allocator, and not from an arena that ends earlier.
 bool has_own_allocator(clang::QualType container);
 
+// Returns whether a container takes its memory from std::allocator or from that of std::pmr.
+bool has_library_allocator(clang::QualType container);
+
 // Returns whether the end of a value of this type frees memory and does nothing else.
 bool has_quiet_end(clang::QualType type);
+
+// Returns whether the library moves, copies and ends a value of this type without code of the program, as it does with
+// elements when their container grows.
+bool is_moved_quietly(clang::QualType type);
 
 // Returns the names in a piece of source that are neither members of an object nor of a named scope.
 std::vector<std::pair<std::string, clang::SourceLocation>> free_names(const clang::ASTContext& context,

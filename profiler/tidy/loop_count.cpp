@@ -130,6 +130,32 @@ bool is_only_read(clang::ASTContext& context, const clang::VarDecl& variable, co
          });
 }
 
+// Returns whether a call reads the input into its arguments, and keeps no address of them.
+bool is_input_call(const clang::Stmt& part) {
+  const auto* call = dyn_cast<clang::CallExpr>(&part);
+  const clang::FunctionDecl* function = call == nullptr ? nullptr : call->getDirectCallee();
+  if (function == nullptr) return false;
+  if (function->getOverloadedOperator() == clang::OO_GreaterGreater) return is_std_function(*function);
+  return is_one_of(name_of(function), {"scanf", "fscanf", "sscanf"});
+}
+
+// Returns true if nothing but its name leads to the variable, so that no other code can change it in a loop.
+bool is_reached_by_name_alone(clang::ASTContext& context, const clang::VarDecl& variable, const clang::Stmt& loop) {
+  const clang::FunctionDecl* function = function_around(context, loop);
+  if (function == nullptr || function->getBody() == nullptr) return false;
+  return llvm::all_of(uses_of(context, variable, *function->getBody()), [&](const variable_use& use) {
+    if (is_read_of_value(context, *use.reference)) return true;
+    const clang::Stmt* node = use.reference;
+    const clang::Stmt* user = user_of(context, node);
+    const auto* operation = user == nullptr ? nullptr : dyn_cast<clang::UnaryOperator>(user);
+    if (operation != nullptr && operation->isIncrementDecrementOp()) return !use.is_in_lambda;
+    const auto* assigned = user == nullptr ? nullptr : dyn_cast<clang::BinaryOperator>(user);
+    if (assigned != nullptr && assigned->isAssignmentOp() && assigned->getLHS() == node) return !use.is_in_lambda;
+    if (operation != nullptr && operation->getOpcode() == clang::UO_AddrOf) user = user_of(context, user);
+    return user != nullptr && is_input_call(*user);
+  });
+}
+
 std::optional<loop_count> bound_of(clang::ASTContext& context, const clang::Expr* bound, const clang::Stmt& loop) {
   if (const auto* call = size_call(bound)) {
     return size_of(context, call->getImplicitObjectArgument(), is_arrow_call(*call), loop);
@@ -147,7 +173,7 @@ std::optional<loop_count> bound_of(clang::ASTContext& context, const clang::Expr
     std::string text = has_inner_name(context, *bound, loop) ? std::to_string(number.getZExtValue())
                                                              : text_at(context, bound->getSourceRange());
     if (text.empty()) return std::nullopt;
-    return loop_count{text, false, true, number.getZExtValue()};
+    return loop_count{text, false, false, number.getZExtValue()};
   }
   const auto* reference = dyn_cast<clang::DeclRefExpr>(bound);
   const auto* variable = reference == nullptr ? nullptr : dyn_cast<clang::VarDecl>(reference->getDecl());
@@ -155,7 +181,8 @@ std::optional<loop_count> bound_of(clang::ASTContext& context, const clang::Expr
       !has_type_of_pattern(*variable) || reference->getBeginLoc().isMacroID()) {
     return std::nullopt;
   }
-  if (!is_only_read(context, *variable, &loop)) return std::nullopt;
+  if (!is_only_read(context, *variable, &loop) || !is_reached_by_name_alone(context, *variable, loop))
+    return std::nullopt;
   if (is_declared_in(context, *variable, loop)) {
     return variable->getInit() == nullptr ? std::nullopt : bound_of(context, variable->getInit(), loop);
   }

@@ -13,8 +13,7 @@ namespace tarn::tidy {
 struct loop_count {
   std::string text;
   bool may_be_negative = false;
-  // The count is the size of something that exists, or a constant, so that memory for it is no surprise.
-  bool is_size = false;
+  bool is_size = false;  // the size of something that exists, so that memory for it is no surprise
   std::optional<std::uint64_t> constant = std::nullopt;
 };
 

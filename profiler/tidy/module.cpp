@@ -18,10 +18,10 @@
 namespace tarn::tidy {
 namespace {
 
-using make_check = std::unique_ptr<clang::tidy::ClangTidyCheck> (*)(llvm::StringRef, clang::tidy::ClangTidyContext*);
+using make_check = std::unique_ptr<edit_check> (*)(llvm::StringRef, clang::tidy::ClangTidyContext*);
 
 template <typename Check>
-std::unique_ptr<clang::tidy::ClangTidyCheck> make(llvm::StringRef name, clang::tidy::ClangTidyContext* context) {
+std::unique_ptr<edit_check> make(llvm::StringRef name, clang::tidy::ClangTidyContext* context) {
   return std::make_unique<Check>(name, context);
 }
 
@@ -56,11 +56,14 @@ class sites_check : public clang::tidy::ClangTidyCheck {
     for (const auto& instance : instances_) instance->registerPPCallbacks(sources, preprocessor, expander);
   }
   void registerMatchers(clang::ast_matchers::MatchFinder* finder) override {
-    for (const auto& instance : instances_) instance->registerMatchers(finder);
+    for (const auto& instance : instances_) {
+      instance->registerMatchers(finder);
+      instance->match_sites(finder);
+    }
   }
 
  private:
-  std::vector<std::unique_ptr<clang::tidy::ClangTidyCheck>> instances_;
+  std::vector<std::unique_ptr<edit_check>> instances_;
 };
 
 class check_module : public clang::tidy::ClangTidyModule {

@@ -138,6 +138,7 @@ std::string by_handle(const std::string& statement, const std::string& name, con
 void recycle_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
   using namespace clang::ast_matchers;
   if (!has_sites()) return;
+  match_capacity(finder);
   finder->addMatcher(
       declStmt(has(varDecl(hasAutomaticStorageDuration(), unless(isExpansionInSystemHeader())))).bind("statement"),
       this);
@@ -200,6 +201,7 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
     if (value.reordered.isValid())
       result.notes.push_back({"this may change what stands before it in the text", value.reordered});
 
+    result.container = variable->getType()->getAsCXXRecordDecl();
     const bool is_constant = variable->getType().isConstQualified();
     const clang::SourceRange written_type = variable->getTypeSourceInfo()->getTypeLoc().getSourceRange();
     type = text_at(context, written_type);
@@ -222,6 +224,8 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
     }
     if (is_constant) lines.push_back("const " + reference);
   }
+  if (context.getLangOpts().PICLevel != 0 && !context.getLangOpts().PIE)
+    result.notes.push_back({"the unit is for a shared library, which the thread's cache keeps loaded", start});
   if (!result.notes.empty()) result.level = certainty::review;
   const auto* first = clang::cast<clang::VarDecl>(*statement.decl_begin());
   result.text = (statement.isSingleDecl() ? quote(*first) : quote(*first) + " and the variables beside it") +

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profiler/tidy/empty_start.hpp"
+#include "profiler/tidy/kept_container.hpp"
 #include "profiler/tidy/loop_count.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
@@ -23,8 +24,9 @@ using clang::dyn_cast;
 using clang::isa;
 
 constexpr llvm::StringRef growing[] = {"vector", "basic_string"};
-constexpr std::uint64_t min_elements = 4;     // fewer grow once or twice
-constexpr std::uint64_t min_characters = 32;  // a short string has no buffer
+constexpr std::uint64_t min_elements = 4;             // fewer grow once or twice
+constexpr std::uint64_t min_characters = 32;          // a short string has no buffer
+constexpr std::uint64_t max_unused_bytes = 64 << 10;  // of a constant number of elements, where the loop may end early
 
 // The container of a growth, as the code names it: `v.`, `p->`, or `` for a member that only has its own name.
 struct named_container {
@@ -139,6 +141,7 @@ void reserve_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
   using namespace clang::ast_matchers;
   const auto grows = cxxMethodDecl(hasAnyName("push_back", "emplace_back", "append", "operator+="),
                                    ofClass(hasAnyName("::std::vector", "::std::basic_string")));
+  match_capacity(finder);
   finder->addMatcher(cxxMemberCallExpr(callee(grows)).bind("growth"), this);
   finder->addMatcher(cxxOperatorCallExpr(hasOverloadedOperatorName("+="), callee(grows)).bind("growth"), this);
 }
@@ -193,8 +196,12 @@ verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call
   const std::uint64_t min_count = is_string ? min_characters : min_elements;
   if (count && count->constant && *count->constant < min_count) count.reset();
   const std::uint64_t elements = recorded_elements(context, *container, recorded);
+  const clang::QualType element = element_of(container->type);
+  const bool is_small = count && count->constant && !element->isIncompleteType() &&
+                        *count->constant <= max_unused_bytes / static_cast<std::uint64_t>(
+                                                                   context.getTypeSizeInChars(element).getQuantity());
   const bool is_certain =
-      count && (count->is_size || !(may_reject_input(body) || may_reject_element(call, element_of(container->type))));
+      count && (count->is_size || is_small || !(may_reject_input(body) || may_reject_element(call, element)));
   std::string reserve;
   std::string amount, origin;
   verdict result;
@@ -225,6 +232,12 @@ verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call
     return refusal(call.getBeginLoc(),
                    {"how many elements there will be is not known before the loop", loop.getBeginLoc()});
   }
+  if (!has_library_allocator(container->type))
+    result.notes.push_back({"the allocator is one of the program", declaration.getLocation()});
+  if (!is_moved_quietly(element))
+    result.notes.push_back({"the code that moves or ends an element would run less often", declaration.getLocation()});
+  if (!result.notes.empty()) result.level = certainty::review;
+  result.container = container->type->getAsCXXRecordDecl();
   result.location = loop.getBeginLoc();
   result.text = "'" + declaration.getNameAsString() + "' grows in this loop, one allocation instead of many: reserve(" +
                 amount + ")" + origin;

@@ -416,6 +416,23 @@ void not_assignable(const std::vector<fixed>& list) {
   }
 }
 
+struct convertible {
+  operator const char*() const;
+  operator int() const;
+};
+void converted_otherwise(int count, const convertible& value) {
+  for (int i = 0; i < count; ++i) {
+    std::string text(value);
+    print(text);
+  }
+}
+void changed_by_a_callable(int count, std::string& first, const std::function<std::string()>& next) {
+  for (int i = 0; i < count; ++i) {
+    std::string text = first + next();
+    print(text);
+  }
+}
+
 template <class List>
 void any_list(const std::vector<List>& lists) {
   for (const List& list : lists) {
@@ -427,3 +444,23 @@ template void any_list(const std::vector<numbers>&);
 template void any_list(const std::vector<std::set<int>>&);
 
 }  // namespace silent
+
+// The capacity may be that of a container whose edit would change it.
+namespace capacity {
+
+void fill(std::vector<char>& buffer) {
+  if (buffer.capacity() == 0) buffer.reserve(8);
+  while (buffer.size() < buffer.capacity()) buffer.push_back('x');
+}
+void filled(const numbers& sizes) {
+  // inserts: std::vector<char> buffer;
+  for (const int size : sizes) {
+    // review: 'buffer' moves out of the loop
+    // becomes: buffer.clear();
+    std::vector<char> buffer;
+    if (size == 100) buffer.resize(100);
+    fill(buffer);
+  }
+}
+
+}  // namespace capacity

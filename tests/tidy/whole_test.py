@@ -120,6 +120,34 @@ class Whole(unittest.TestCase):
             self.assertEqual(unit.read_text(encoding="utf-8").count("result.reserve(values.size());"), 1)
             unit.write_text(HEADER.removeprefix("#pragma once\n"), encoding="utf-8")
 
+    def test_a_unit_with_other_code_says_so(self):
+        header = self.write("shared.hpp", """#ifdef USE_LIST
+#include <list>
+using container = std::list<int>;
+#else
+#include <vector>
+using container = std::vector<int>;
+#endif
+inline container copy_of(const container& values) {
+  container result;
+  for (int value : values) result.push_back(value);
+  return result;
+}
+""")
+        sites = self.write("sites.json", json.dumps({"sites": [
+            {"file": str(header), "line": 10, "check": "tarn-reserve.0", "bytes": 0}]}))
+        options = f"--config={json.dumps({'CheckOptions': [{'key': 'Sites', 'value': str(sites)}]})}"
+        for text, answer in (('#include "shared.hpp"', "'result' grows"), ("", None),
+                             ('#define USE_LIST\n#include "shared.hpp"', "silent: "),
+                             ('#include "shared.hpp"\n#define USE_LIST\nnamespace second {\n#include "shared.hpp"\n}',
+                              "silent: ")):
+            if "second" in text:
+                text = "#include <list>\n" + text
+            unit = self.write("unit.cpp", text + "\n")
+            result = self.tidy(unit, options, "--header-filter=.*", checks="tarn-sites,tarn-*.*")
+            self.assertEqual("[tarn-reserve.0]" in result.stdout, answer is not None, result.stdout)
+            self.assertIn(answer or "", result.stdout)
+
     def test_a_site_is_found_through_another_name_of_its_file(self):
         unit = self.write("unit.cpp", HEADER.removeprefix("#pragma once\n"))
         alias = self.folder / "alias.cpp"

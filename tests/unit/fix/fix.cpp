@@ -85,6 +85,30 @@ TEST(fix, of_all_units_a_refusal_counts) {
   EXPECT_EQ(verdict_of(proven + refused, "tarn-pooled", true).text, "x");
 }
 
+TEST(fix, the_least_certain_unit_counts) {
+  const verdict proven{certainty::proven, "p", "a.hpp:3", {}, {"a.hpp:3"}}, review{certainty::review, "r"},
+      refused{certainty::no_edit, "x"}, failed{certainty::failed, "f"}, silent;
+  verdict other_code;
+  other_code.other_code = "a.hpp:1";
+  EXPECT_EQ(united_verdict({silent, proven, silent}).text, "p") << "a unit without the code does not count";
+  EXPECT_THAT(united_verdict({proven, proven}).places, testing::ElementsAre("a.hpp:3"));
+  EXPECT_EQ(united_verdict({proven, review}).text, "r");
+  EXPECT_EQ(united_verdict({refused, review}).text, "x");
+  EXPECT_EQ(united_verdict({failed, refused}).text, "f");
+  EXPECT_EQ(united_verdict({refused, failed, proven}).text, "f");
+  EXPECT_EQ(united_verdict({other_code}).level, certainty::silent) << "it answers for itself";
+  const verdict objection = united_verdict({proven, other_code});
+  EXPECT_EQ(objection.level, certainty::no_edit);
+  EXPECT_THAT(objection.notes, testing::ElementsAre("a.hpp:1: " + objection.text));
+}
+
+TEST(fix, a_unit_may_have_other_code) {
+  const std::string output = "a.hpp:1:2: warning: silent: another one [tarn-reserve.4]\n";
+  EXPECT_EQ(verdict_of(output, "tarn-reserve.4").level, certainty::silent);
+  EXPECT_EQ(verdict_of(output, "tarn-reserve.4").other_code, "a.hpp:1");
+  EXPECT_EQ(verdict_of(output, "tarn-reserve.5").other_code, "");
+}
+
 TEST(fix, finds_the_units_that_include_a_file) {
   const char* const rules =
       "a.o: \\\n  /s/a.cpp \\\n  /s/x.hpp \\\n  /s/sub/../x.hpp\nb.o: \\\n  /s/b.cpp\nc.o: \\\n  /s/c.cpp /s/x.hpp\n";
