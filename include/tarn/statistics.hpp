@@ -13,7 +13,7 @@ namespace tarn {
 ///
 /// When other threads work during the read, each number is exact or a little old, and the numbers need not be
 /// consistent with each other. A remote free counts when the heap takes the block in: at its thread's next refill, or
-/// at once if it has no thread.
+/// at once if it has no thread. The sums of process_statistics count it at once, except those of heap objects.
 struct heap_statistics {
   /// true: the next four are counted; in a sum: those of the heaps that count
   bool counts_calls = false;
@@ -79,6 +79,8 @@ struct system_call_counts {
 /// Describes the whole process.
 struct process_statistics {
   heap_statistics sums;                    ///< over all present and former heaps; footprints: of the present heaps
+  std::uint64_t waiting_frees = 0;         ///< now: blocks that were freed and that their heaps have not taken in
+  std::uint64_t waiting_bytes = 0;         ///< now: their bytes
   std::uint64_t heaps = 0;                 ///< now
   std::uint64_t threads_started = 0;       ///< threads that ever got a heap
   std::uint64_t abandoned_heaps = 0;       ///< heaps whose thread ended

@@ -78,7 +78,7 @@ std::optional<process_heaps> process_heaps::find(pid_t process) {
   return process_heaps(process, reinterpret_cast<std::uint64_t>(root.heaps));
 }
 
-std::vector<heap_facts> process_heaps::read() const {
+std::vector<heap_facts> process_heaps::read() {
   std::vector<heap_facts> heaps_read;
   std::uint64_t address = 0;
   if (!read_from(process_, newest_pointer_address_, &address, sizeof address)) return heaps_read;
@@ -87,6 +87,7 @@ std::vector<heap_facts> process_heaps::read() const {
   alignas(heap) std::byte bytes[sizeof(heap)];
   const heap& copy = *std::launder(reinterpret_cast<const heap*>(bytes));
   std::unordered_set<std::uint64_t> addresses;
+  heaps::waiting_frees waiting;
   while (address != 0 && addresses.insert(address).second && read_from(process_, address, bytes, sizeof bytes)) {
     heap_facts facts;
     facts.address = address;
@@ -94,10 +95,12 @@ std::vector<heap_facts> process_heaps::read() const {
     facts.name.assign(copy.name, ::strnlen(copy.name, sizeof copy.name));
     facts.counts_calls = copy.policy.is_counting();
     facts.statistics = copy.statistics();
+    waiting += copy.waiting();
     facts.was_used = facts.statistics.refills != 0 || facts.statistics.peak_footprint_bytes != 0;
     heaps_read.push_back(std::move(facts));
     address = reinterpret_cast<std::uint64_t>(copy.next_heap);
   }
+  waiting_bytes_ = waiting.at_least_zero().bytes;
   std::reverse(heaps_read.begin(), heaps_read.end());
   return heaps_read;
 }

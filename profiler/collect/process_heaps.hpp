@@ -28,7 +28,10 @@ class process_heaps {
   static std::optional<process_heaps> find(pid_t process);
 
   // Returns all heaps that ever existed, the oldest first; none once the process has ended.
-  std::vector<heap_facts> read() const;
+  std::vector<heap_facts> read();
+
+  // Bytes of blocks that were freed and that their heaps had not taken in at the last read().
+  std::uint64_t waiting_bytes() const { return waiting_bytes_; }
 
  private:
   process_heaps(pid_t process, std::uint64_t newest_pointer_address)
@@ -36,6 +39,7 @@ class process_heaps {
 
   pid_t process_;
   std::uint64_t newest_pointer_address_;
+  std::uint64_t waiting_bytes_ = 0;
 };
 
 }  // namespace tarn::command

@@ -45,6 +45,7 @@ void top_heaps::look(double seconds) {
   before_.clear();
   for (const heap_facts& heap : now_) before_[heap.address] = heap.statistics;
   now_ = std::move(now);
+  waiting_bytes_ = heaps_.waiting_bytes();
 }
 
 std::span<const char* const> top_heaps::views() const { return view_names; }
@@ -94,7 +95,7 @@ std::vector<std::string> top_heaps::sums(bool, const char*) const {
     counts_calls = counts_calls || heap.counts_calls;
   }
   return {fmt::format("{}: {} in use of {} mapped", count_text(now_.size(), "heap"),
-                      bytes_text(static_cast<double>(sum.used_bytes)),
+                      bytes_text(static_cast<double>(sum.used_bytes - std::min(sum.used_bytes, waiting_bytes_))),
                       bytes_text(static_cast<double>(sum.footprint_bytes))),
           counts_calls ? "" : "allocations are not counted; use tarn run --stats, or tarn top -- PROGRAM"};
 }

@@ -31,6 +31,7 @@ class top_heaps : public top_source {
   pid_t process_;
   process_heaps heaps_;
   std::vector<heap_facts> now_;
+  std::uint64_t waiting_bytes_ = 0;                  // frees that only the sum of now_ has as done
   std::map<std::uint64_t, heap_statistics> before_;  // by address
   double seconds_ = 0;                               // 0: there was one snapshot only
   std::map<std::uint32_t, std::string> names_;       // names of threads, as last seen

@@ -37,7 +37,9 @@ inline constexpr std::size_t magazine_bytes = magazine_slots * sizeof(void*);
 /// Tells where the heap's thread puts the next block of another heap that it frees: memory/heap/remote_batch.hpp.
 struct batch_cursor {
   void** next = nullptr;
-  std::ptrdiff_t room = 0;            ///< bytes that still fit; 0: the batch is empty, full, or there is none
+  /// The room, the blocks and their bytes in one number; 0: the batch is empty, full, or there is none. Statistics read
+  /// it in other threads.
+  std::int64_t content = 0;
   std::uintptr_t first_key = 0;       ///< page map key of the first block
   std::uintptr_t key_difference = 0;  ///< the bits in which any other block's key differs from it
 };

@@ -1,5 +1,6 @@
 #include "memory/api/statistics.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -45,12 +46,30 @@ class busiest_heaps {
   std::size_t count_ = 0;
 };
 
+// Shows the frees that wait as done. Other threads change the numbers meanwhile, so that fewer blocks than these may
+// still be in use.
+void take_out(process_statistics& now, const heaps::waiting_frees& waiting, bool is_counting) noexcept {
+  heap_statistics& sums = now.sums;
+  now.waiting_frees = waiting.blocks;
+  now.waiting_bytes = waiting.bytes;
+  sums.used_bytes -= std::min(sums.used_bytes - sums.large_bytes, waiting.bytes);
+  if (is_counting) {
+    sums.freed_blocks = std::min(sums.freed_blocks + waiting.blocks, sums.allocated_blocks);
+    sums.freed_bytes = std::min(sums.freed_bytes + waiting.bytes, sums.allocated_bytes);
+  }
+}
+
 }  // namespace
 
 process_statistics process_now() noexcept {
   process_statistics now;
   now.sums = heaps::registry::ended_statistics();
-  heaps::registry::for_all([&now](const heaps::heap& heap) { now.sums += heap.statistics(); });
+  bool is_counting = false;
+  heaps::registry::for_all([&](const heaps::heap& heap) {
+    now.sums += heap.statistics();
+    is_counting = is_counting || (heap.frees_may_wait.load(std::memory_order_relaxed) && heap.policy.is_counting());
+  });
+  take_out(now, heaps::registry::waiting(), is_counting);
   now.sums.peak_footprint_bytes = heaps::central().peak_used_bytes();
   const auto counts = heaps::registry::count();
   now.heaps = counts.heaps;

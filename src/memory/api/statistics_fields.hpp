@@ -43,6 +43,8 @@ struct process_field {
   field_kind kind = field_kind::count;
 };
 inline constexpr process_field process_fields[] = {
+    {"waiting_frees", &process_statistics::waiting_frees, field_kind::level},
+    {"waiting_bytes", &process_statistics::waiting_bytes, field_kind::level},
     {"heaps", &process_statistics::heaps, field_kind::level},
     {"threads_started", &process_statistics::threads_started},
     {"abandoned_heaps", &process_statistics::abandoned_heaps},

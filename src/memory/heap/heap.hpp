@@ -47,6 +47,8 @@ class owner_counter {
     count_.store(count_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
   void subtract(std::uint64_t amount) noexcept { add(~amount + 1); }
+  /// Any thread may call it if all that change the counter do.
+  void add_together(std::uint64_t amount) noexcept { count_.fetch_add(amount, std::memory_order_relaxed); }
   std::uint64_t get() const noexcept { return count_.load(std::memory_order_relaxed); }
 
  private:
@@ -168,7 +170,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   // -- read by all threads, seldom written ---------------------------------
   alignas(64) heap_policy policy;
   std::atomic<ownership> state{ownership::occupied};
-  bool frees_may_wait = true;  ///< in other threads' batches; false where release() may end the blocks meanwhile
+  /// In other threads' batches; false where release() may end the blocks meanwhile.
+  std::atomic<bool> frees_may_wait{true};
   std::atomic<std::uint32_t> owner_thread{0};
   std::uint32_t number;
   heap* next_heap = nullptr;    ///< registry: the next of all heaps ever made
@@ -176,6 +179,10 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   // -- written by the owner, read by all threads ---------------------------
   alignas(64) owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
+  owner_counter remote_bytes;  ///< bytes of the blocks in remote_frees
+  /// Blocks of other heaps that the owner has freed and sent, and their bytes, without those that release() may end.
+  /// They are never reset: other heaps count when they take the blocks in. All threads add to those of a shared heap.
+  owner_counter outgoing_blocks, outgoing_bytes;
   owner_counter inbox_takes;                                   ///< times that the inbox was taken in
   owner_counter taken_bytes;                                   ///< bytes of blocks that are not free in their slabs
   owner_counter depot_bytes;                                   ///< the part of taken_bytes that lies in depots
@@ -315,6 +322,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
   heap_statistics statistics() const noexcept;
+  /// Returns the heap's part of the frees that wait. Any thread may call it.
+  waiting_frees waiting() const noexcept;
   bool is_valid() noexcept;
 
  private:
@@ -357,7 +366,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void close_batch() noexcept;
   bool accepts_batch() const noexcept;
   void hand_over(remote_batch& sent, std::size_t count, std::size_t bytes) noexcept;
-  bool hand_over_whole(std::size_t count) noexcept;
+  bool hand_over_whole(batch_content content) noexcept;
   std::size_t hand_over_groups(void** blocks, std::size_t count) noexcept;
   template <class Visit>
   void take_batch(remote_batch& batch, bool must_mark, Visit visit) noexcept;

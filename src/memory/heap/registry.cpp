@@ -110,7 +110,7 @@ heap* registry::create(pages::space& space, const char* name) noexcept {
     --spare_count_;
     candidate->space = &space;
   }
-  candidate->frees_may_wait = &space == &central();
+  candidate->frees_may_wait.store(&space == &central(), std::memory_order_relaxed);
   std::strncpy(candidate->name, name, sizeof candidate->name - 1);
   return candidate;
 }

@@ -55,6 +55,12 @@ class registry {
   static counts count() noexcept;
   /// Returns the sum of the statistics of destroyed heap objects.
   static heap_statistics ended_statistics() noexcept;
+  /// Returns the frees of all threads that wait. Any thread may call it.
+  static waiting_frees waiting() noexcept {
+    waiting_frees sum;
+    for_all([&sum](const heap& member) { sum += member.waiting(); });
+    return sum.at_least_zero();
+  }
   /// Runs in a forked child: heap objects whose owner was `old_thread` in the parent belong to `new_thread` here.
   static void renumber_objects(std::uint32_t old_thread, std::uint32_t new_thread) noexcept;
 

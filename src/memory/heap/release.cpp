@@ -74,8 +74,8 @@ void heap::reset() noexcept {
   depot_arrays = 0;
   next_decay_ms = 0;
   owner_thread = 0;
-  for (owner_counter* counter :
-       {&remote_frees, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes, &depot_bytes, &front_bytes}) {
+  for (owner_counter* counter : {&remote_frees, &remote_bytes, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes,
+                                 &depot_bytes, &front_bytes}) {
     *counter = owner_counter{};
   }
   for (auto* counter : {&large_blocks, &large_bytes, &large_allocated, &large_allocated_bytes, &peak_bytes, &run_bytes,

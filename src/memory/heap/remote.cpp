@@ -26,7 +26,7 @@ constexpr std::size_t group = 32;
 
 void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
   detail::mark_free(block, detail::size_of(class_in(key)));
-  if (!owner_in(key)->frees_may_wait || !add_to_batch(*this, block, key)) [[unlikely]] {
+  if (!owner_in(key)->frees_may_wait.load(std::memory_order_relaxed) || !add_to_batch(*this, block, key)) [[unlikely]] {
     deallocate_remote_slow(block, key);
   }
 }
@@ -35,17 +35,23 @@ void heap::deallocate_remote_slow(void* block, std::uintptr_t key) noexcept {
   heap& owner = *owner_in(key);
   check_strict(owner, block);
   // A block in the batch of a shared heap would wait for a thread that may never call again.
-  if (!owner.frees_may_wait || policy.is_shared() || !open_batch()) {
+  const bool may_wait = owner.frees_may_wait.load(std::memory_order_relaxed);
+  if (!may_wait || policy.is_shared() || !open_batch()) {
+    if (may_wait) {
+      outgoing_blocks.add_together(1);
+      outgoing_bytes.add_together(detail::size_of(class_in(key)));
+    }
     owner.receive(block_finder{}.find(block));
     return;
   }
   if (cursor.next == outgoing_batch->blocks) {
-    cursor.room = remote_batch::bytes_limit;
+    batch_content::with_room(remote_batch::bytes_limit).store(cursor);
     cursor.first_key = key;
     cursor.key_difference = 0;
   }
   if (!add_to_batch(*this, block, key)) {  // the block fills the batch
     *cursor.next++ = block;
+    (batch_content::read(cursor) - batch_steps.steps[class_in(key)]).store(cursor);
     cursor.key_difference |= key ^ cursor.first_key;
     const owner_scope hold(*this);
     send_all();
@@ -68,26 +74,31 @@ void heap::close_batch() noexcept {
   if (outgoing_batch != nullptr) {
     stock.give(reinterpret_cast<magazine*>(outgoing_batch));
     outgoing_batch = nullptr;
-    cursor = {};
+    cursor.next = nullptr;
   }
 }
 
 void heap::send_all() noexcept {
-  std::size_t count = outgoing_batch == nullptr ? 0 : static_cast<std::size_t>(cursor.next - outgoing_batch->blocks);
-  cursor.room = 0;
+  const batch_content content = batch_content::read(cursor);
+  batch_content().store(cursor);
+  std::size_t count = content.blocks();
+  if (count == 0) return;
+  TARN_CHECK(cursor.next == outgoing_batch->blocks + count);
+  outgoing_blocks.add(count);
+  outgoing_bytes.add(content.bytes());
   if (count >= remote_batch::min_batch_blocks && may_hand_over()) {
     if (cursor.key_difference > pages::mark_mask) {
       count = hand_over_groups(outgoing_batch->blocks, count);
-    } else if (hand_over_whole(count)) {
+    } else if (hand_over_whole(content)) {
       return;
     }
   }
   if (count > group && cursor.key_difference > pages::mark_mask) {
     send_sorted(outgoing_batch->blocks, count);
-  } else if (count != 0) {
+  } else {
     send(outgoing_batch->blocks, count);
   }
-  cursor.next = outgoing_batch == nullptr ? nullptr : outgoing_batch->blocks;
+  cursor.next = outgoing_batch->blocks;
 }
 
 // Not inline, because other sends need no such stack.
@@ -232,6 +243,7 @@ void heap::take_slab(pages::slab& home, taker role) noexcept {
 
 void heap::count_returned(pages::slab& home, std::size_t count, bool was_full, bool keeps_one) noexcept {
   remote_frees.add(count);
+  remote_bytes.add(count * detail::size_of(home.index));
   if (policy.is_counting()) classes[home.index].frees.add(count);
   settle(home, count, was_full, keeps_one);
 }

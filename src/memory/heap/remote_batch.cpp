@@ -76,21 +76,19 @@ bool heap::accepts_batch() const noexcept {
 
 // Runs in the sender, which gives up the batch.
 void heap::hand_over(remote_batch& sent, std::size_t count, std::size_t bytes) noexcept {
-  sent.batch_blocks = count;
+  sent.batch_blocks = static_cast<std::uint32_t>(count);
+  sent.batch_bytes = static_cast<std::uint32_t>(bytes);
   batch_quota.fetch_sub(1, std::memory_order_relaxed);
   remote_inbox.post(sent);
   note_posted();
   note_waiting(bytes);
 }
 
-// All blocks of the batch have one owner. The bytes of blocks of several classes are not worth counting: they only
-// tell when to check whether the owner sleeps.
-bool heap::hand_over_whole(std::size_t count) noexcept {
-  const bool has_one_class = cursor.key_difference == 0;
-  const std::size_t bytes = has_one_class ? count * detail::size_of(class_in(cursor.first_key)) : 0;
+// All blocks of the batch have one owner.
+bool heap::hand_over_whole(batch_content content) noexcept {
   heap& owner = *owner_in(cursor.first_key);
   if (!owner.accepts_batch()) return false;
-  owner.hand_over(*outgoing_batch, count, bytes);
+  owner.hand_over(*outgoing_batch, content.blocks(), content.bytes());
   outgoing_batch = nullptr;
   cursor.next = nullptr;
   return true;
@@ -155,6 +153,8 @@ size_class heap::check_received(void* block, std::uintptr_t key) noexcept {
   if (const found_block now = find_block("free", block); now.is_large())
     base::fault_double_free("free", block, now.bytes);
   if (owner_in(key) == this) return class_in(key);
+  remote_frees.subtract(1);  // the other heap counts it when it takes the block in
+  remote_bytes.subtract(detail::size_of(class_in(key)));
   owner_in(key)->receive(block_finder{}.find(block));
   return detail::class_count;
 }
@@ -187,6 +187,7 @@ void heap::take_batch(remote_batch& batch, bool must_mark, Visit visit) noexcept
 
 void heap::receive_batch(remote_batch& sent, taker role) noexcept {
   remote_frees.add(sent.batch_blocks);
+  remote_bytes.add(sent.batch_bytes);
   if (role != taker::owner || policy.is_closed()) {
     take_batch(sent, role != taker::tender && marks_blocks,
                [&](void* block, size_class) { give_to_slab(block, role != taker::tender); });

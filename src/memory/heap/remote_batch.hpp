@@ -35,30 +35,93 @@ static_assert(sizeof(remote_batch) == sizeof(magazine));
 /// blocks must be marked, or every free be checked.
 inline bool may_hand_over() noexcept { return detail::checks_frees || marks_blocks; }
 
-/// The bytes that a block of each class counts for the limit. A key without a class never fits, so that one comparison
-/// checks both.
-struct room_table {
-  std::uint32_t bytes[pages::mark_mask + 1];
-  consteval room_table() noexcept : bytes{} {
+/// The room and the content of a batch, in one number, so that a free changes all parts by one subtraction, and another
+/// thread reads parts that belong together:
+///   bits 32 to 63   the bytes that still fit, less one: the number is negative once the batch is full
+///   bits 22 to 31   blocks
+///   bits 0 to 21    bytes of these blocks
+class batch_content {
+ public:
+  constexpr batch_content() noexcept = default;
+  constexpr explicit batch_content(std::int64_t packed) noexcept : packed_(packed) {}
+  /// Returns the content of an empty batch with room for `bytes`.
+  static constexpr batch_content with_room(std::ptrdiff_t bytes) noexcept {
+    return batch_content((std::int64_t{bytes} - 1) << room_shift);
+  }
+  /// Reads the content of a thread's batch. Any thread may call it.
+  static batch_content read(const detail::batch_cursor& cursor) noexcept {
+    return batch_content(__atomic_load_n(&cursor.content, __ATOMIC_RELAXED));
+  }
+  /// Only the owner of the batch calls it.
+  void store(detail::batch_cursor& cursor) const noexcept {
+    __atomic_store_n(&cursor.content, packed_, __ATOMIC_RELAXED);
+  }
+
+  /// Returns what one block takes away from the number: `room` bytes of room. It adds a block of `bytes` bytes.
+  static constexpr std::int64_t step(std::int64_t room, std::int64_t bytes) noexcept {
+    return (room << room_shift) - (std::int64_t{1} << blocks_shift) - bytes;
+  }
+  constexpr batch_content operator-(std::int64_t block_step) const noexcept {
+    return batch_content(packed_ - block_step);
+  }
+
+  constexpr bool is_full() const noexcept { return packed_ < 0; }
+  constexpr std::uint32_t blocks() const noexcept { return static_cast<std::uint32_t>(packed_) >> blocks_shift; }
+  constexpr std::uint32_t bytes() const noexcept {
+    return static_cast<std::uint32_t>(packed_) & ((std::uint32_t{1} << blocks_shift) - 1);
+  }
+
+ private:
+  static constexpr int room_shift = 32, blocks_shift = 22;
+  static_assert(remote_batch::capacity < std::size_t{1} << (room_shift - blocks_shift));
+  static_assert(remote_batch::bytes_limit + detail::largest_class_size < std::size_t{1} << blocks_shift);
+
+  std::int64_t packed_ = 0;
+};
+
+/// The step of a block of each class. A key without a class never fits, so that one comparison checks both.
+struct step_table {
+  std::int64_t steps[pages::mark_mask + 1];
+  consteval step_table() noexcept : steps{} {
     for (size_class index = 0; index <= pages::mark_mask; ++index) {
-      bytes[index] = remote_batch::bytes_limit;
+      steps[index] = batch_content::step(remote_batch::bytes_limit, 0);
       if (index < detail::class_count) {
-        bytes[index] = std::max<std::uint32_t>(pages::shapes.classes[index].block_bytes, remote_batch::min_block_bytes);
+        const std::int64_t bytes = pages::shapes.classes[index].block_bytes;
+        steps[index] = batch_content::step(std::max<std::int64_t>(bytes, remote_batch::min_block_bytes), bytes);
       }
     }
   }
 };
-inline constexpr room_table rooms;
+inline constexpr step_table batch_steps;
+
+/// Blocks that were freed and that their heaps have not taken in, and their bytes. One heap's part is a difference:
+/// only the sum over all heaps has a meaning, modulo 2^64.
+struct waiting_frees {
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+
+  waiting_frees& operator+=(const waiting_frees& part) noexcept {
+    blocks += part.blocks;
+    bytes += part.bytes;
+    return *this;
+  }
+  /// Returns the sum, or 0 instead of a negative one: the parts are read one after the other, so a free may have been
+  /// taken in, but not yet sent, for the reader.
+  waiting_frees at_least_zero() const noexcept {
+    const auto clamp = [](std::uint64_t sum) { return static_cast<std::int64_t>(sum) < 0 ? 0 : sum; };
+    return {clamp(blocks), clamp(bytes)};
+  }
+};
 
 /// Adds a block of another heap to the batch of the thread's heap. Returns false if the block is the first one or fills
 /// the batch, there is no batch, or the key is not one of a size class. heap::deallocate_remote handles the others.
 [[gnu::always_inline]] inline bool add_to_batch(detail::heap_front& front, void* block, std::uintptr_t key) noexcept {
   detail::batch_cursor& cursor = front.cursor;
-  const std::ptrdiff_t room = cursor.room - static_cast<std::ptrdiff_t>(rooms.bytes[key & pages::mark_mask]);
-  if (room <= 0 || !pages::may_start_at(block, static_cast<size_class>(key & pages::mark_mask))) [[unlikely]] {
+  const batch_content content = batch_content::read(cursor) - batch_steps.steps[key & pages::mark_mask];
+  if (content.is_full() || !pages::may_start_at(block, static_cast<size_class>(key & pages::mark_mask))) [[unlikely]] {
     return false;
   }
-  cursor.room = room;
+  content.store(cursor);
   *cursor.next++ = block;
   cursor.key_difference |= key ^ cursor.first_key;
   return true;

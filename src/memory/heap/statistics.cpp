@@ -52,4 +52,15 @@ heap_statistics heap::statistics() const noexcept {
   return now;
 }
 
+// A heap object's blocks never wait in a batch. Their frees are left out, because release() ends those that wait.
+waiting_frees heap::waiting() const noexcept {
+  const batch_content unsent = batch_content::read(cursor);
+  waiting_frees part{outgoing_blocks.get() + unsent.blocks(), outgoing_bytes.get() + unsent.bytes()};
+  if (frees_may_wait.load(std::memory_order_relaxed)) {
+    part.blocks -= remote_frees.get() + reclaimed.blocks.load(std::memory_order_relaxed);
+    part.bytes -= remote_bytes.get() + reclaimed.block_bytes.load(std::memory_order_relaxed);
+  }
+  return part;
+}
+
 }  // namespace tarn::heaps

@@ -9,8 +9,11 @@
 
 namespace tarn::heaps {
 
+/// Changes when a counter moves within a heap of the same size.
+inline constexpr std::uint64_t heap_revision = 1;
+
 /// Identifies the memory layout of heaps: two builds with different layouts have different values.
-inline constexpr std::uint64_t watch_layout = (std::uint64_t{sizeof(heap)} << 32) ^
+inline constexpr std::uint64_t watch_layout = (heap_revision << 60) ^ (std::uint64_t{sizeof(heap)} << 32) ^
                                               (std::uint64_t{sizeof(class_state)} << 20) ^ (detail::class_count << 8) ^
                                               (TARN_CHECKS << 1) ^ TARN_SMALL;
 

@@ -395,7 +395,9 @@ void heap::subtract_reclaimed() noexcept {
   slabs.subtract(reclaimed.slabs.exchange(0, std::memory_order_relaxed));
   slab_bytes.subtract(reclaimed.slab_bytes.exchange(0, std::memory_order_relaxed));
   remote_frees.add(reclaimed.blocks.exchange(0, std::memory_order_relaxed));
-  taken_bytes.subtract(reclaimed.block_bytes.exchange(0, std::memory_order_relaxed));
+  const std::uint64_t bytes = reclaimed.block_bytes.exchange(0, std::memory_order_relaxed);
+  remote_bytes.add(bytes);
+  taken_bytes.subtract(bytes);
 }
 
 }  // namespace tarn::heaps

@@ -34,7 +34,8 @@ namespace tarn::pages {
 /// Travels through an inbox: a slab with remote frees, or a batch of blocks (memory/heap/remote_batch.hpp).
 struct inbox_node {
   inbox_node* next_sent = nullptr;  ///< the next node in an inbox
-  std::size_t batch_blocks = 0;     ///< blocks in a batch; 0: the node is a slab
+  std::uint32_t batch_blocks = 0;   ///< blocks in a batch; 0: the node is a slab
+  std::uint32_t batch_bytes = 0;    ///< their bytes
 };
 
 /// The structure is aligned, because other threads write it while the owner works on the rest of its slab.

@@ -1,5 +1,6 @@
 // What glibc's malloc tells about itself, and how it is tuned.
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include "../cases.h"
@@ -69,6 +70,30 @@ CASE(mallinfo) {
   struct mallinfo narrow = mallinfo();
   CHECK(narrow.uordblks + narrow.hblkhd >= 100000);
   free(p[0]);
+}
+
+enum { remote_blocks = 100000 };
+static void* remote[remote_blocks];
+
+static void* allocate_remote(void* has_allocated) {
+  for (int i = 0; i < remote_blocks; ++i) remote[i] = malloc(100);
+  pthread_barrier_wait(has_allocated);
+  for (;;) pause();
+}
+
+// mallinfo2 does not have blocks of a sleeping thread as in use that another one has freed.
+//@ broken-by mallinfo_empty
+CASE(mallinfo_of_a_sleeping_thread) {
+  pthread_barrier_t has_allocated;
+  pthread_barrier_init(&has_allocated, NULL, 2);
+  size_t before = in_use();
+  pthread_t sleeper;
+  CHECK(pthread_create(&sleeper, NULL, allocate_remote, &has_allocated) == 0);
+  pthread_barrier_wait(&has_allocated);
+  size_t during = in_use();
+  CHECK(during - before >= (size_t)remote_blocks * 100);
+  for (int i = 0; i < remote_blocks; ++i) free(remote[i]);
+  CHECK(in_use() < before + (during - before) / 4);
 }
 
 // malloc_info writes one well-formed document with a root <malloc version="1">.

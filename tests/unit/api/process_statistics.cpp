@@ -3,6 +3,9 @@
 
 #include "front_fixture.hpp"
 
+#include <latch>
+#include <vector>
+
 namespace front_tests {
 namespace {
 
@@ -41,6 +44,31 @@ TEST_F(process_figures, remember_heaps_that_are_no_more) {
   EXPECT_EQ(now.sums.refills, before.sums.refills + 3);
   EXPECT_EQ(now.sums.footprint_bytes, before.sums.footprint_bytes);
   EXPECT_EQ(now.sums.large_blocks, before.sums.large_blocks);
+}
+
+// A thread that sleeps takes nothing in.
+TEST_F(process_figures, do_not_have_what_another_thread_freed_as_used) {
+  constexpr std::size_t count = 10'000;
+  const process_statistics before = process_now();
+  std::vector<void*> blocks(count);
+  std::latch are_allocated(1), are_freed(1);
+  std::thread producer([&] {
+    for (void*& block : blocks) block = tarn::current_heap().allocate(64);
+    are_allocated.count_down();
+    are_freed.wait();
+  });
+  are_allocated.wait();
+  EXPECT_GE(process_now().sums.used_bytes, before.sums.used_bytes + count * 64);
+  for (void* const block : blocks) tarn::current_heap().deallocate(block);
+  const process_statistics now = process_now();
+  EXPECT_LE(now.sums.used_bytes, before.sums.used_bytes + 128_KiB) << "of magazines";
+  EXPECT_EQ(now.waiting_frees - before.waiting_frees + now.sums.remote_frees - before.sums.remote_frees, count);
+  EXPECT_GT(now.waiting_frees, before.waiting_frees);
+  are_freed.count_down();
+  producer.join();
+  tarn::api::trim();
+  EXPECT_EQ(process_now().waiting_frees, before.waiting_frees);
+  EXPECT_EQ(process_now().waiting_bytes, before.waiting_bytes);
 }
 
 TEST_F(process_figures, count_threads) {

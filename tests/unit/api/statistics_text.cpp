@@ -49,6 +49,8 @@ heap_statistics numbered_heap(std::uint64_t first) {
 
 process_statistics numbered_process() {
   return {.sums = numbered_heap(20'000),
+          .waiting_frees = 29,
+          .waiting_bytes = 30,
           .heaps = 2,
           .threads_started = 31,
           .abandoned_heaps = 32,
@@ -104,6 +106,7 @@ TEST(statistics_text, table_has_a_line_for_each_heap_and_the_sums) {
             "2005             2009           2010\n"
             "all heaps ever              -        20100           25000           99           4997         20004   "
             "20005            20009          20010\n"
+            "waiting frees: 29 blocks, 30 bytes: only the sum has them as freed, not yet their heaps\n"
             "footprint: 36 bytes, peak 37 bytes\n"
             "heaps: 2 now, for 31 threads started; 32 abandoned, 33 adopted\n"
             "purges: 34, 35 bytes\n"
@@ -149,6 +152,8 @@ TEST(statistics_text, json_has_every_field) {
       {"heap_rows", {first, second}},
       {"heap_rows_left_out", 0},
       {"sums", heap(20'000)},
+      {"waiting_frees", 29},
+      {"waiting_bytes", 30},
       {"heaps", 2},
       {"threads_started", 31},
       {"abandoned_heaps", 32},

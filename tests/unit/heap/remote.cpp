@@ -61,6 +61,132 @@ TEST_F(remote_test, send_all_sends_what_there_is) {
   EXPECT_TRUE(owner.remote_inbox.empty());
 }
 
+// Returns the sum of all heaps' parts.
+heaps::waiting_frees waiting_now() {
+  heaps::waiting_frees sum;
+  registry::for_all([&sum](const heap& member) { sum += member.waiting(); });
+  return sum;
+}
+
+// Expects `frees` to be all that wait since `before`.
+void expect_waiting(const heaps::waiting_frees& before, const std::vector<size_class>& frees) {
+  std::uint64_t bytes = 0;
+  for (const size_class index : frees) bytes += size_of(index);
+  const heaps::waiting_frees now = waiting_now();
+  EXPECT_EQ(now.blocks - before.blocks, frees.size());
+  EXPECT_EQ(now.bytes - before.bytes, bytes);
+}
+
+// In the batch of the sender, in that of the owner, and as bits.
+TEST_F(remote_test, waiting_frees_are_counted_wherever_they_are) {
+  const heaps::waiting_frees before = waiting_now();
+  heap& first_owner = start();
+  heap& second_owner = start();
+  heap& sender = start();
+  std::vector<std::pair<void*, size_class>> blocks;  // an owner that allocates takes in what waits
+  for (std::size_t round = 0; round < 20 * heaps::remote_batch::capacity; ++round) {
+    const auto index = static_cast<size_class>(round * 7 % 40);
+    blocks.emplace_back(allocate(round % 3 == 0 ? second_owner : first_owner, index), index);
+  }
+  std::vector<size_class> frees;
+  for (const auto& [block, index] : blocks) {
+    give(sender, block);
+    frees.push_back(index);
+    if (frees.size() % 50 == 0) expect_waiting(before, frees);
+  }
+  EXPECT_FALSE(first_owner.remote_inbox.empty());
+  EXPECT_FALSE(second_owner.remote_inbox.empty());
+  expect_waiting(before, frees);
+  sender.send_all();
+  expect_waiting(before, frees);
+  first_owner.collect();
+  second_owner.collect();
+  expect_waiting(before, {});
+}
+
+TEST_F(remote_test, the_block_that_fills_a_batch_is_counted) {
+  const heaps::waiting_frees before = waiting_now();
+  heap& owner = start();
+  heap& sender = start();
+  for (size_class index = 0; index < class_count; ++index) {
+    void* const first = allocate(owner, 2);
+    void* const last = allocate(owner, index);
+    give(sender, first);
+    give(sender, last);
+    expect_waiting(before, {2, index});
+    sender.send_all();
+    expect_waiting(before, {2, index});
+    owner.collect();
+    expect_waiting(before, {});
+  }
+}
+
+// The sender's heap ends with frees that it has not sent; the owner's heap ends with frees that wait.
+TEST_F(remote_test, heaps_that_end_keep_the_sum) {
+  const heaps::waiting_frees before = waiting_now();
+  heap& owner = start();
+  heap& sender = start();
+  void* const blocks[] = {allocate(owner, 3), allocate(owner, 50), allocate(owner, 3)};
+  give(sender, blocks[0]);
+  give(sender, blocks[1]);
+  end(sender);
+  expect_waiting(before, {3, 50});
+  end(owner);
+  expect_waiting(before, {});
+  heap& next_sender = start();
+  heap& other_sender = &next_sender == &owner ? start() : next_sender;
+  give(other_sender, blocks[2]);
+  other_sender.send_all();  // to a heap without a thread, if no thread has adopted it
+  owner.collect();
+  expect_waiting(before, {});
+}
+
+// A sender returns slabs for an owner that sleeps.
+TEST_F(remote_test, frees_in_reclaimed_slabs_do_not_wait) {
+  const heaps::waiting_frees before = waiting_now();
+  heap& owner = start();
+  heap& sender = start();
+  const std::size_t count = 3 * tarn::pages::shapes.classes[3].capacity;
+  for (void* const block : allocate_many(owner, 3, count)) give(sender, block);
+  sender.send_all();
+  expect_waiting(before, std::vector<size_class>(count, 3));
+  owner.reclaim_for_owner();
+  EXPECT_LT(waiting_now().blocks - before.blocks, count);
+  EXPECT_EQ(waiting_now().bytes - before.bytes, (waiting_now().blocks - before.blocks) * size_of(3));
+  owner.collect();
+  expect_waiting(before, {});
+}
+
+// The former owner gets a batch with blocks of a slab that another heap has adopted, and sends them on.
+TEST_F(remote_test, frees_that_are_sent_on_wait_once) {
+  if (!heaps::may_hand_over()) GTEST_SKIP() << "no batch is handed over";
+  const heaps::waiting_frees before = waiting_now();
+  const size_class index = class_of(512);
+  heap& leaving = start();
+  heap& sender = start();
+  heap& taking = start();
+  const auto blocks = allocate_many(leaving, index, heaps::remote_batch::min_batch_blocks + 1);
+  for (std::size_t number = 1; number < blocks.size(); ++number) give(sender, blocks[number]);
+  end(leaving);
+  void* const own_block = allocate(taking, index);
+  ASSERT_EQ(tarn::detail::key_of(blocks[0]), taking.address() | index);
+  while (&start() != &leaving) ASSERT_LT(owned_heaps.size(), 1'000u);
+  sender.send_all();
+  ASSERT_FALSE(leaving.remote_inbox.empty());
+  leaving.collect();
+  expect_waiting(before, std::vector<size_class>(blocks.size() - 1, index));
+  taking.collect();
+  expect_waiting(before, {});
+  give(taking, own_block);
+  give(taking, blocks[0]);
+}
+
+TEST(waiting_frees, are_never_negative) {
+  EXPECT_EQ(heaps::waiting_frees(~std::uint64_t{0}, 7).at_least_zero().blocks, 0u);
+  EXPECT_EQ(heaps::waiting_frees(3, ~std::uint64_t{0}).at_least_zero().blocks, 3u);
+  EXPECT_EQ(heaps::waiting_frees(3, ~std::uint64_t{0}).at_least_zero().bytes, 0u);
+}
+
 TEST_F(remote_test, a_refill_takes_the_inbox_before_new_memory) {
   heap& owner = start();
   heap& sender = start();

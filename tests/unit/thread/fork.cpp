@@ -114,6 +114,26 @@ TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
   });
 }
 
+TEST(fork, the_child_counts_frees_that_wait) {
+  worker owner;
+  std::vector<void*> blocks(1'000);
+  owner.run([&] {
+    for (void*& block : blocks) block = take(64);
+  });
+  const std::uint64_t before = heaps::registry::waiting().blocks;
+  for (std::size_t number = 0; number < 600; ++number) give(blocks[number]);
+  EXPECT_EQ(heaps::registry::waiting().blocks, before + 600);
+  EXPECT_EQ(in_child([&] {
+              for (std::size_t number = 600; number < 1'000; ++number) give(blocks[number]);
+              return heaps::registry::waiting().blocks == before + 1'000 ? 0 : 1;
+            }),
+            ending{});
+  owner.run([&] {
+    for (std::size_t number = 600; number < 1'000; ++number) give(blocks[number]);
+    static_cast<heaps::heap*>(detail::local_heap)->collect();
+  });
+}
+
 // The second thread is left behind when it has set the bit of a block, and before it has announced that.
 TEST(fork, a_release_in_the_child_ends_frees_that_were_under_way) {
   give(take(1));
