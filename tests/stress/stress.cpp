@@ -267,6 +267,14 @@ void forker() {
   }
 }
 
+// Reads the statistics while all others change them, for ThreadSanitizer.
+void reader() {
+  while (!is_over.load(std::memory_order_relaxed)) {
+    require(api::process_now().heaps != 0, "there are no heaps\n");
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
 // Says that each of the tested events has happened, for which a busy machine needs longer than a run's time.
 bool has_seen_all_events(std::uint64_t adopted_before) {
   return heaps::registry::count().adopted > adopted_before && api::process_now().sums.remote_frees > 0 &&
@@ -285,6 +293,7 @@ TEST(stress, nothing_breaks_when_all_happens_at_once) {
   threads.emplace_back(visitors);
   threads.emplace_back(sleeper);
   threads.emplace_back(forker);
+  threads.emplace_back(reader);
   for (std::size_t turn = 0; steady_clock::now() < end || !has_seen_all_events(before.adopted); ++turn) {
     std::this_thread::sleep_for(milliseconds(20));
     mixture_number = turn / 16 % std::size(mixtures);

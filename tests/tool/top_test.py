@@ -192,6 +192,19 @@ class Terminal(TopTest):
             self.keys("q")
             self.wait_for("ended with 0")
 
+    def test_the_sum_leaves_out_frees_that_wait(self):
+        with subprocess.Popen([PATHS.tarn, "run", "--stats", "--option", "background_purge=0", "--",
+                               PATHS.threads, "1", "100000", "wait"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as program:
+            self.addCleanup(program.kill)
+            self.assertEqual(program.stdout.readline(), b"done\n")
+            self.open("--pid", str(program.pid))
+            screen = self.wait_for(r"\n +10\.\dM .*  w ")  # the row of the thread that sleeps
+            self.assertRegex(screen, r"\n\d heaps: [\d.]+ (KiB|bytes) in use of [\d.]+ MiB mapped\n")
+            self.keys("q")
+            self.wait_for("ended with 0")
+            program.kill()
+
     def test_colours_are_only_for_terminals_that_have_them(self):
         for environment, expected in ("", True), ("NO_COLOR=1", False), ("TERM=vt100", False):
             self.open("--", PATHS.busy, environment=environment)
@@ -275,4 +288,4 @@ class Errors(TopTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "busy", "other-heaps")
+    main("tarn", "busy", "other-heaps", "threads")

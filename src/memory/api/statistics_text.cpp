@@ -120,8 +120,9 @@ void append_table(base::text& report, const report_subject& subject, const proce
   if (table.left_out != 0) report.append("... and ").decimal(table.left_out).append(" more\n");
   append_row(report, "all heaps ever", 0, process.sums);
   if (process.waiting_frees != 0) {
-    report.append("waiting frees: ").decimal(process.waiting_frees).append(" blocks, ");
-    report.decimal(process.waiting_bytes).append(" bytes: only the sum has them as freed, not yet their heaps\n");
+    report.append("waiting frees: ").decimal(process.waiting_frees);
+    report.append(process.waiting_frees == 1 ? " block, " : " blocks, ");
+    report.decimal(process.waiting_bytes).append(" bytes, freed by other threads; the heaps above still show them\n");
   }
   report.append("footprint: ").decimal(process.footprint_bytes).append(" bytes, peak ");
   report.decimal(process.peak_footprint_bytes).append(" bytes\n");

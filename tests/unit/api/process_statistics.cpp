@@ -71,6 +71,23 @@ TEST_F(process_figures, do_not_have_what_another_thread_freed_as_used) {
   EXPECT_EQ(process_now().waiting_bytes, before.waiting_bytes);
 }
 
+// A reader may find more frees that wait than blocks in use.
+TEST_F(process_figures, are_not_negative) {
+  void* const large = tarn::current_heap().allocate(1_MiB);
+  auto& own_heap = *static_cast<tarn::heaps::heap*>(tarn::detail::local_heap);
+  constexpr std::uint64_t excess = std::uint64_t{1} << 40;
+  own_heap.outgoing_blocks.add(excess);
+  own_heap.outgoing_bytes.add(excess);
+  const process_statistics now = process_now();
+  own_heap.outgoing_blocks.subtract(excess);
+  own_heap.outgoing_bytes.subtract(excess);
+  EXPECT_GE(now.waiting_frees, excess);
+  EXPECT_GE(now.sums.large_bytes, 1_MiB);
+  EXPECT_EQ(now.sums.used_bytes, now.sums.large_bytes);
+  EXPECT_LE(now.sums.freed_blocks, now.sums.allocated_blocks);
+  tarn::current_heap().deallocate(large);
+}
+
 TEST_F(process_figures, count_threads) {
   const process_statistics before = process_now();
   for (int thread = 0; thread < 5; ++thread) {

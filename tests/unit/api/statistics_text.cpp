@@ -106,7 +106,7 @@ TEST(statistics_text, table_has_a_line_for_each_heap_and_the_sums) {
             "2005             2009           2010\n"
             "all heaps ever              -        20100           25000           99           4997         20004   "
             "20005            20009          20010\n"
-            "waiting frees: 29 blocks, 30 bytes: only the sum has them as freed, not yet their heaps\n"
+            "waiting frees: 29 blocks, 30 bytes, freed by other threads; the heaps above still show them\n"
             "footprint: 36 bytes, peak 37 bytes\n"
             "heaps: 2 now, for 31 threads started; 32 abandoned, 33 adopted\n"
             "purges: 34, 35 bytes\n"
@@ -116,10 +116,12 @@ TEST(statistics_text, table_has_a_line_for_each_heap_and_the_sums) {
 TEST(statistics_text, one_thread_and_one_heap_are_singular) {
   process_statistics process = numbered_process();
   process.threads_started = 1;
+  process.waiting_frees = 1;
   advice next = some_advice;
   next.excess_heaps = 1;
   const std::string report = table(process, {}, "app", next);
   EXPECT_NE(report.find(" for 1 thread started; "), std::string::npos) << report;
+  EXPECT_NE(report.find("waiting frees: 1 block, 30 bytes"), std::string::npos) << report;
   EXPECT_NE(report.find("initial: 1 heap, 52 bytes"), std::string::npos) << report;
 }
 
