@@ -42,6 +42,7 @@ namespace modelled {
 using std::countr_zero;
 using std::popcount;
 using std::size_t;
+using std::uint32_t;
 using std::uint64_t;
 
 inline constexpr rl::memory_order memory_order_relaxed = rl::mo_relaxed;
