@@ -1,8 +1,9 @@
 // Programs that only make events that a recorder records, ten frames deep. They are built twice, with and without frame
 // pointers:
-//   bench-record blocks|locks|table|calls|threads|tree TIMES [THREADS]
+//   bench-record blocks|locks|table|mutex|semaphore|calls|threads|tree TIMES [THREADS]
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 #include <array>
@@ -59,6 +60,25 @@ void table(long times) {
   }
 }
 
+// All threads take one lock and release it, and do nothing else.
+void mutex(long times) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  for (long time = 0; time < times; ++time) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+  }
+}
+
+void semaphore(long times) {
+  static sem_t lock;
+  static const bool is_ready = ::sem_init(&lock, 0, 1) == 0;
+  for (long time = 0; is_ready && time < times; ++time) {
+    while (::sem_wait(&lock) != 0) {
+    }
+    ::sem_post(&lock);
+  }
+}
+
 void calls(long times) {
   const int zeroes = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
   for (long time = 0; time < times; ++time) {
@@ -100,15 +120,17 @@ void tree(long times) {
 
 int main(int count, char** arguments) {
   const std::string_view event = count > 2 ? arguments[1] : "";
-  auto* const call = event == "blocks"    ? blocks
-                     : event == "locks"   ? locks
-                     : event == "table"   ? table
-                     : event == "calls"   ? calls
-                     : event == "threads" ? threads
-                     : event == "tree"    ? tree
-                                          : nullptr;
+  auto* const call = event == "blocks"      ? blocks
+                     : event == "locks"     ? locks
+                     : event == "table"     ? table
+                     : event == "mutex"     ? mutex
+                     : event == "semaphore" ? semaphore
+                     : event == "calls"     ? calls
+                     : event == "threads"   ? threads
+                     : event == "tree"      ? tree
+                                            : nullptr;
   if (call == nullptr) {
-    std::fputs("usage: bench-record blocks|locks|table|calls|threads|tree TIMES [THREADS]\n", stderr);
+    std::fputs("usage: bench-record blocks|locks|table|mutex|semaphore|calls|threads|tree TIMES [THREADS]\n", stderr);
     return 2;
   }
   const long times = std::atol(arguments[2]);
