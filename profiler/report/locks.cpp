@@ -115,10 +115,12 @@ void print_unfinished_waits(analyse::analysis& analysis, const lock_group& group
 }
 
 void print_group(analyse::analysis& analysis, const lock_group& group, std::size_t rank) {
-  fmt::print("\n{}. {}: {}, acquired {} by {}\n", rank, analyse::name(group.category),
-             count_text(group.locks, analyse::name(group.type)),
-             estimate_text(group.sums[format::acquisitions], group.error, "time"),
-             thread_count_text(group.threads, group.may_have_more_threads));
+  fmt::print(
+      "\n{}. {}: {}, {}\n", rank, analyse::name(group.category), count_text(group.locks, analyse::name(group.type)),
+      group.threads == 0
+          ? "which no thread was seen to acquire"
+          : fmt::format("acquired {} by {}", estimate_text(group.sums[format::acquisitions], group.error, "time"),
+                        thread_count_text(group.threads, group.may_have_more_threads)));
   std::string text = waits_text(group.sums[format::contended], group.sums[format::wait_ticks]);
   if (group.sums[format::contended] > 1)
     text += fmt::format(", {} at most", duration_text(group.sums[format::longest_wait]));

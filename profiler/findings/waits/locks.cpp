@@ -295,7 +295,7 @@ lock_findings find_locks(const format::recording& recording) {
     std::map<std::vector<std::uint64_t>, collected_site> sites;  // by inner frames
     uses_by_stack uses;
     std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // by lock
-    std::set<std::uint32_t> threads;
+    std::set<std::uint32_t> threads;                              // that have acquired one of them
     bool is_awaited = false;
   };
   const awaited_locks awaited(recording);
@@ -332,7 +332,7 @@ lock_findings find_locks(const format::recording& recording) {
     lock_site& lock_place = site_of(group, key.site);
     add(lock_place.sums, counts);
     group.threads_of[key.lock].insert(key.thread);
-    group.threads.insert(key.thread);
+    if (value[format::acquisitions] != 0) group.threads.insert(key.thread);  // else it has waited or tried in vain
   }
   for (const auto& [key, value] : recording.waits) {
     collected& group = group_of(key.lock);

@@ -66,14 +66,14 @@ struct call_inside {
 struct lock_group {
   format::lock_type type = format::lock_type::mutex;
   std::uint32_t first_site = 0;
-  std::uint64_t address = 0;  // the address of the first of them
-  std::uint32_t locks = 0, threads = 0;
-  bool may_have_more_threads = false;  // as of thread_count
-  bool is_process_shared = false;      // other processes may use it, too
-  bool is_held_elsewhere = false;      // its one thread waited for it: nobody saw who had it
-  format::lock_counts sums{};          // sums over all sites; times in nanoseconds
-  double error = 0;                    // as of a site
-  std::uint64_t typical_hold_ns = 0;   // the mean hold of its call stacks, each by the time for which it holds the lock
+  std::uint64_t address = 0;             // the address of the first of them
+  std::uint32_t locks = 0, threads = 0;  // and the threads that have acquired one of them
+  bool may_have_more_threads = false;    // as of thread_count
+  bool is_process_shared = false;        // other processes may use it, too
+  bool is_held_elsewhere = false;        // its one thread waited for it: nobody saw who had it
+  format::lock_counts sums{};            // sums over all sites; times in nanoseconds
+  double error = 0;                      // as of a site
+  std::uint64_t typical_hold_ns = 0;  // the mean hold of its call stacks, each by the time for which it holds the lock
   lock_category category = lock_category::uncontended;
   std::vector<lock_site> sites;                        // sorted by longest waits, then by most acquisitions
   std::map<std::uint32_t, std::size_t> index_by_site;  // indexes into `sites`, by site of the recording

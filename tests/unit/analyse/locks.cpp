@@ -57,6 +57,13 @@ TEST(locks, sums_are_over_sites_and_times_in_nanoseconds) {
   EXPECT_EQ(group.address, 0x1000U);
 }
 
+TEST(locks, are_acquired_by_the_threads_that_have_got_them) {
+  format::recording recording = recording_with(lock_type::mutex, {1, 0, 0, 300}, {0, 0, 100, 0});
+  recording.acquisitions[{2, 1, 1}][format::refused] = 1;
+  EXPECT_EQ(only(recording).threads, 1U) << "the other one has given up";
+  EXPECT_NE(only(recording).category, lock_category::one_thread) << "it has tried all the same";
+}
+
 TEST(locks, the_waits_for_holders_are_those_in_which_the_lock_was_not_free) {
   format::recording recording = recording_with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400});
   EXPECT_EQ(held_wait_ns(only(recording)), 800U) << "as in a recording that does not have the free times";
