@@ -72,7 +72,7 @@ std::string key_of(const site_view& view) {
 }  // namespace
 
 analysis::analysis(format::recording recording, cost_model costs, analysis_options options)
-    : recording_(with_cpu_sites(reconcile_calls(std::move(recording)))),
+    : recording_(with_lasting_stacks(with_cpu_sites(reconcile_calls(std::move(recording))))),
       bytes_(std::move(options.bytes)),
       wrappers_(std::move(options.wrappers)),
       costs_(std::move(costs)),

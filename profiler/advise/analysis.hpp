@@ -21,6 +21,7 @@
 #include "profiler/findings/time/cpu.hpp"
 #include "profiler/findings/time/lanes.hpp"
 #include "profiler/findings/time/time.hpp"
+#include "profiler/findings/waits/lasting_waits.hpp"
 #include "profiler/findings/waits/lock_order.hpp"
 #include "profiler/findings/waits/locks.hpp"
 #include "profiler/findings/waits/stacks.hpp"
@@ -99,6 +100,7 @@ class analysis {
   // whole().heap_ns is the sum of their costs.
   const std::vector<site>& sites();
   const lock_findings& locks();
+  const lasting_findings& lasting_waits() { return find_once(lasting_waits_, find_lasting_waits); }
   const order_findings& orders() { return find_once(orders_, find_orders); }
   const call_findings& calls() { return find_once(calls_, find_calls); }
   const std::vector<quiet_view>& quiet_regions() { return find_once(quiet_regions_, find_quiet_regions); }
@@ -184,6 +186,7 @@ class analysis {
   std::optional<time_findings> time_;
   std::optional<lane_findings> lanes_;
   std::optional<lock_findings> locks_;
+  std::optional<lasting_findings> lasting_waits_;
   std::optional<order_findings> orders_;
   std::optional<call_findings> calls_;
   std::optional<std::vector<quiet_view>> quiet_regions_;

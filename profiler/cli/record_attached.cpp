@@ -156,6 +156,7 @@ bool record_watched(const record_request& request, const watched_process& watche
   fmt::print(stderr, "tarn: recording process {}, one thread of which stood still for {:.1f} ms; Ctrl-C ends it\n",
              process, milliseconds(attached.stopped));
   report_unhooked(process, attached.unhooked, sources);
+  if ((sources & source_bit(lock_kind)) != 0 || sampler != nullptr) recording->watch_lasting_waits();
   while (is_interrupted == 0 && !watched.has_ended() && !files.is_over()) {
     wait_until(watched, control, sampler == nullptr ? files.next() : std::min(files.next(), sampler->next()));
     take_samples(sampler.get());
@@ -163,6 +164,7 @@ bool record_watched(const record_request& request, const watched_process& watche
     obey(control, files, *recording);
     files.write_changes();
   }
+  recording->end_lasting_waits(watched.has_ended());
   if (sampler != nullptr) sampler->stop();
   if (watched.has_ended()) {
     if (!files.is_paused()) {
@@ -174,8 +176,8 @@ bool record_watched(const record_request& request, const watched_process& watche
   } else {
     std::string reason;
     try {
-      const std::chrono::nanoseconds stopped = detach_from(process);
-      reason = fmt::format("process {} goes on; one thread stood still for {:.1f} ms", process, milliseconds(stopped));
+      const std::chrono::nanoseconds pause = detach_from(process);
+      reason = fmt::format("process {} goes on; one thread stood still for {:.1f} ms", process, milliseconds(pause));
     } catch (const failure& error) {
       reason = error.what();
     }

@@ -32,6 +32,10 @@ std::uint32_t innermost_number(const fs::path& folder) {
 
 std::uint32_t own_pid_namespace() { return pid_namespace_of("self"); }
 
+std::uint32_t own_number_of(pid_t process, std::uint32_t thread) {
+  return innermost_number(fmt::format("/proc/{}/task/{}", process, thread));
+}
+
 std::optional<pid_t> find_process(const namespace_process& process) {
   if (process.pid_namespace == 0 || process.pid_namespace == own_pid_namespace())
     return static_cast<pid_t>(process.number);

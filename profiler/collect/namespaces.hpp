@@ -19,6 +19,9 @@ struct namespace_process {
 
 std::uint32_t own_pid_namespace();
 
+// Returns the number that a thread of a process has for that process itself; 0 if it has ended.
+std::uint32_t own_number_of(pid_t process, std::uint32_t thread);
+
 // Returns the process's number in our namespace; nothing where it has ended or its namespace is not below ours.
 std::optional<pid_t> find_process(const namespace_process& process);
 

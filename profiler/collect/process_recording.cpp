@@ -77,6 +77,8 @@ void process_recording::forget_past() {
   end_before_.reads = counts.reads;
   end_before_.writes = counts.writes;
   begun_ns_ = format::monotonic_nanoseconds();
+  lasting_waits_.reset();
+  now_.lasting = {};
   now_.snapshots.clear();
   now_.residence = now_.peak_resident = {};
   now_.peak_ns = 0;
@@ -102,6 +104,18 @@ void process_recording::begin_late(const std::string& path, const format::progra
   read_counts();
   knows_all_blocks_ = false;
   forget_past();
+}
+
+void process_recording::watch_lasting_waits() {
+  lasting_waits_.emplace(static_cast<pid_t>(now_.program.process), std::max(region_.images(), 1U) - 1);
+}
+
+void process_recording::end_lasting_waits(bool has_ended) {
+  if (lasting_waits_ && !has_ended) {
+    region_.read(now_);
+    lasting_waits_->look(now_, true);
+  }
+  lasting_waits_.reset();
 }
 
 format::end_facts process_recording::of_file(const format::end_facts& end) const {
@@ -173,6 +187,7 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
   read_counts();
   const std::uint64_t begun_ns = begun_ns_ != 0 ? begun_ns_ : region_.begun_ns();
   if (const std::uint64_t peak_ns = region_.peak_ns(now_.clock); peak_ns > begun_ns) now_.peak_ns = peak_ns - begun_ns;
+  if (lasting_waits_) lasting_waits_->look(now_);
   name_threads(now_);
   write([&](format::writer& writer) {
     if (begun_ns_ == 0) {

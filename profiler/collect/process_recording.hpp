@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "profiler/collect/lasting_wait_watch.hpp"
 #include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/region_file.hpp"
 #include "profiler/cpu/sampler.hpp"
@@ -40,6 +41,10 @@ class process_recording {
   void begin_next(const std::string& path);
   // Replaces the file of a process that runs already. Its earlier events and CPU time do not count.
   void begin_late(const std::string& path, const format::program_facts& facts);
+  // Looks, from now on with each snapshot, for what the threads wait for that have waited since before.
+  void watch_lasting_waits();
+  // Looks a last time, unless the process has ended. Call it before threads are interrupted, as that ends their waits.
+  void end_lasting_waits(bool has_ended);
   bool has_begun() const { return !path_.empty(); }
 
   // Appends the changes since the last call, up to now or to the end of the process. If the file cannot be written, it
@@ -100,6 +105,7 @@ class process_recording {
   std::uint64_t written_ns_ = 0;  // the time of the last snapshot that is in the file
   std::string path_;
   format::recording now_;
+  std::optional<lasting_wait_watch> lasting_waits_;
   format::recording before_;  // the counters before the current file; empty for the first one
   format::end_facts end_before_;
   std::uint64_t collector_before_us_ = 0;  // of the files before

@@ -360,7 +360,7 @@ void stack_samples::add(const perf_record& record, const going_on& goes_on) {
   }
 }
 
-void stack_samples::add_running(pid_t process) {
+void stack_samples::add_mappings(pid_t process) {
   process_state& state = state_of(process);
   std::ifstream maps(fmt::format("/proc/{}/maps", process));
   for (std::string line; std::getline(maps, line);) {
@@ -372,6 +372,11 @@ void stack_samples::add_running(pid_t process) {
     std::getline(fields, path);
     if (access.find('x') != std::string::npos && end > start) add_mapping(state, start, end - start, offset, path);
   }
+}
+
+void stack_samples::add_running(pid_t process) {
+  add_mappings(process);
+  process_state& state = state_of(process);
   std::error_code error;
   std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {

@@ -27,6 +27,13 @@ class stack_samples {
  public:
   // Takes the modules and the names of the threads of a process that runs already, as /proc has them.
   void add_running(pid_t process);
+  // Takes its modules alone.
+  void add_mappings(pid_t process);
+  // Adds the stack of a thread that waits, of a process whose modules were added. Returns its number; 0 if it is not
+  // known.
+  std::uint32_t stack_of_waiting(pid_t process, pid_t thread) {
+    return stack_of_waiting(process, state_of(process), thread);
+  }
   // Leaves out the records of all other processes.
   void keep_only(pid_t process) { kept_process_ = process; }
   // Takes the next record in the order of time. `goes_on` tells whether a thread may have executed something since a

@@ -10,20 +10,24 @@
 
 namespace tarn::cpu {
 
-std::string schedules_of(pid_t process, pid_t thread) {
-  std::ifstream file(fmt::format("/proc/{}/task/{}/schedstat", process, thread));
+namespace {
+
+std::string first_line_of(pid_t process, pid_t thread, const char* name) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/{}", process, thread, name));
   std::string line;
   std::getline(file, line);
   return line;
 }
 
+}  // namespace
+
+std::string call_line_of(pid_t process, pid_t thread) { return first_line_of(process, thread, "syscall"); }
+
+std::string schedules_of(pid_t process, pid_t thread) { return first_line_of(process, thread, "schedstat"); }
+
 waiting_thread read_waiting_thread(pid_t process, pid_t thread, std::size_t bytes) {
   std::string schedules = schedules_of(process, thread);
-  std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", process, thread));
-  std::string line;
-  std::getline(file, line);
-  // The number of the system call, its arguments, the stack pointer and the address of the next instruction; "running"
-  // for a thread that does not wait.
+  const std::string line = call_line_of(process, thread);
   const std::size_t last = line.rfind(' ');
   if (last == std::string::npos || last == 0) return {};
   const std::size_t before_last = line.rfind(' ', last - 1);

@@ -20,6 +20,10 @@ struct waiting_thread {
 // Returns it by /proc/PID/task/TID/syscall and /proc/PID/mem, with `bytes` of the stack at most.
 waiting_thread read_waiting_thread(pid_t process, pid_t thread, std::size_t bytes);
 
+// Returns the line of /proc/PID/task/TID/syscall: of a thread that waits in a system call its number and arguments, the
+// stack pointer and the address of the next instruction. Empty if it may not be read.
+std::string call_line_of(pid_t process, pid_t thread);
+
 // Returns how often and how long a thread has run (/proc/PID/task/TID/schedstat): another text, if it has run since.
 std::string schedules_of(pid_t process, pid_t thread);
 

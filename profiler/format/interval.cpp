@@ -103,6 +103,7 @@ class collector final : public watcher {
     part.cpu = whole.cpu;
     part.cpu.cells = std::move(samples);
     settle_times(part.cpu.cells);
+    part.lasting = whole.lasting;
     part.clock = whole.clock;
     part.has_ended = whole.has_ended;
     part.end = whole.end;

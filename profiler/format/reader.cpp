@@ -363,6 +363,20 @@ void read_open_calls(decoder& input, recording& result) {
   }
 }
 
+void read_lasting_waits(decoder& input, recording& result) {
+  result.lasting.waits.clear();
+  while (!input.at_end()) {
+    lasting_wait wait;
+    wait.thread = read_small_number(input, ~0U);
+    wait.stack = read_index(input, result.lasting.stacks.size());
+    wait.kind = static_cast<awaited>(read_small_number(input, awaited_kinds - 1));
+    wait.address = input.number();
+    wait.holder = read_small_number(input, ~0U);
+    if (result.lasting.waits.size() == max_sites) throw unreadable("too many waits");
+    result.lasting.waits.push_back(wait);
+  }
+}
+
 void read_work(decoder& input, recording& result) {
   work_facts facts;
   facts.collector_us = input.number();
@@ -428,6 +442,10 @@ void read_part(block_kind kind, decoder input, recording& result, watcher* watch
     case block_kind::contents: return read_contents(input, result);
     case block_kind::open_uses: return read_open_uses(input, result);
     case block_kind::open_calls: return read_open_calls(input, result);
+    case block_kind::lasting_modules: return read_modules(input, result.lasting.modules);
+    case block_kind::lasting_python_codes: return read_python_codes(input, result.lasting.python_codes);
+    case block_kind::lasting_stacks: return read_sites(input, result.lasting.stacks, max_cpu_frames);
+    case block_kind::lasting_waits: return read_lasting_waits(input, result);
     case block_kind::unrecorded: return read_unrecorded(input, result);
     case block_kind::work: return read_work(input, result);
     case block_kind::snapshot: break;

@@ -29,7 +29,8 @@ enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         peak, residence, work,
                                         cpu_facts, cpu_modules, cpu_threads, cpu_stacks, cpu_cells, leaks, open_uses,
                                         open_calls, contents, predecessors, limits, python_codes,
-                                        cpu_python_codes };
+                                        cpu_python_codes, lasting_modules, lasting_python_codes, lasting_stacks,
+                                        lasting_waits };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -241,6 +242,31 @@ struct end_facts {
   auto operator<=>(const end_facts&) const = default;
 };
 
+// Says for what a thread waits that has waited since the recording of a running process began.
+enum class awaited : std::uint32_t {
+  nothing,     // it does not wait since then: it has the mutex for which another one does
+  word,        // of memory, of a condition variable, a semaphore or a timed wait: who ends the wait cannot be told
+  mutex,       // of the C library
+  thread_end,  // pthread_join()
+};
+constexpr std::uint32_t awaited_kinds = 4;
+// `tarn record` reads these waits in the memory of the process, so their stacks and modules have tables of their own;
+// analyse::with_lasting_stacks() joins them.
+struct lasting_wait {
+  std::uint32_t thread = 0;  // the kernel's number, as in `threads`
+  std::uint32_t stack = 0;   // index into `stacks`; 0: unknown
+  awaited kind = awaited::nothing;
+  std::uint64_t address = 0;  // of the mutex or the word
+  std::uint32_t holder = 0;   // the number of the thread that has the mutex, or is to end; 0: unknown
+  auto operator<=>(const lasting_wait&) const = default;
+};
+struct lasting_waits {
+  std::vector<module_facts> modules;  // the modules of the stacks
+  std::vector<python_code_facts> python_codes;
+  std::vector<site_facts> stacks;   // stack 0 has no frames
+  std::vector<lasting_wait> waits;  // one of a thread at most
+};
+
 // The recorder's own work in the program, and its cost on the machine of the recording.
 struct work_facts {
   std::array<std::uint64_t, work_counter_count> counts{};  // only while it is recorded; the file has the amounts
@@ -349,6 +375,7 @@ struct recording {
   std::vector<quiet_facts> quiet_regions;
   std::map<violation_key, violation_counts> violations;
   cpu_recording cpu;
+  lasting_waits lasting;  // that had not ended at the last snapshot
   clock_facts clock;
   std::vector<snapshot_facts> snapshots;     // in order of time
   std::uint64_t peak_ns = 0;                 // since the program's start: when it had the most bytes in use; 0: unknown

@@ -398,6 +398,24 @@ void writer::open_calls(const recording& now) {
   written_.open_calls = now.open_calls;
 }
 
+void writer::lasting(const lasting_waits& now) {
+  lasting_waits& before = written_.lasting;
+  if (now.modules.size() != before.modules.size())
+    modules(block_kind::lasting_modules, now.modules, before.modules, encoder());
+  python_codes(block_kind::lasting_python_codes, now.python_codes, before.python_codes);
+  sites(block_kind::lasting_stacks, now.stacks, before.stacks);
+  if (now.waits == before.waits) return;
+  encoder output;
+  for (const lasting_wait& wait : now.waits) {
+    for (const std::uint32_t number : {wait.thread, wait.stack, static_cast<std::uint32_t>(wait.kind)})
+      output.number(number);
+    output.number(wait.address);
+    output.number(wait.holder);
+  }
+  put_part(block_kind::lasting_waits, output.bytes());
+  before.waits = now.waits;
+}
+
 void writer::peak(const recording& now) {
   if (now.peak_ns == written_.peak_ns) return;
   encoder output;
@@ -484,6 +502,7 @@ void writer::changes(const recording& now) {
   locks(now);
   quiet_regions(now);
   cpu(now.cpu);
+  lasting(now.lasting);
   // Excerpts come last, because they refer to the others.
   excerpts(now);
   const std::uint64_t before = bytes_ + snapshot_.bytes().size();

@@ -56,6 +56,7 @@ class writer {
   void contents(const recording& now);
   void open_uses(const recording& now);
   void open_calls(const recording& now);
+  void lasting(const lasting_waits& now);
   void timestamp(const recording& now);
   void excerpts(const recording& now);
   template <class Key, class Counts>

@@ -15,13 +15,13 @@ struct section {
   void (*print)(analyse::analysis&, std::size_t top);          // prints at most `top` of each kind
   nlohmann::json (*json_of)(analyse::analysis&, std::size_t);  // the same as JSON
 };
-extern const section memory_section, cpu_section, time_section, lanes_section, locks_section, wait_for_section,
-    orders_section, calls_section, unfinished_calls_section, quiet_section;
+extern const section memory_section, cpu_section, time_section, lanes_section, lasting_section, locks_section,
+    wait_for_section, orders_section, calls_section, unfinished_calls_section, quiet_section;
 // In the order of the text.
-inline constexpr std::array sections = {&memory_section, &cpu_section,   &time_section,
-                                        &lanes_section,  &locks_section, &wait_for_section,
-                                        &orders_section, &calls_section, &unfinished_calls_section,
-                                        &quiet_section};
+inline constexpr std::array sections = {
+    &memory_section, &cpu_section,      &time_section,   &lanes_section, &lasting_section,
+    &locks_section,  &wait_for_section, &orders_section, &calls_section, &unfinished_calls_section,
+    &quiet_section};
 
 // Returns null if the recording has no snapshots.
 nlohmann::json json_of_timeline(analyse::analysis& analysis);

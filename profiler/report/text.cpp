@@ -351,6 +351,11 @@ std::string nothing_text(analyse::analysis& analysis, bool is_complete) {
   const analyse::time_findings& time = analysis.time();
   if (time.unplaced_ns != 0 || !time.waits.empty()) return text + "; see Waiting.";
   if (!recording.cpu.cells.empty()) return text + "; see CPU.";
+  const analyse::lasting_findings& lasting = analysis.lasting_waits();
+  if (lasting.in_deadlock != 0)
+    return fmt::format("A deadlock: {} waited for {} from before the recording until its end.",
+                       count_text(lasting.in_deadlock, "thread"), lasting.in_deadlock == 1 ? "itself" : "each other");
+  if (lasting.for_mutexes != 0) return text + "; see Waits since before the recording.";
   if (recording.program.is_late && recording.program.has_source("locks") && recording.acquisitions.empty())
     return text + ". No lock was taken; threads that have waited since before are shown by tarn record --cpu --pid.";
   return text + (is_complete ? ". Next: tarn record --cpu shows where the CPU time goes." : " in what was recorded.");

@@ -466,6 +466,20 @@ const tests = {
     await close(page);
   },
 
+  async 'waits since before the recording are named with their holders'() {
+    const data = example();
+    const stack = data.locks[0].stack;
+    data.lasting_waits = {groups: [{awaited: 'mutex', threads: [11], holder: 12, stack, is_deadlock: true}, {awaited: 'mutex', threads: [12], holder: 11, stack, is_deadlock: true},
+                                   {awaited: 'mutex', threads: [13, 14], holder: 15, stack, holder_at: {stack}}, {awaited: 'thread_end', threads: [10], holder: 11, stack}],
+                          in_deadlock: 2, for_mutexes: 4, without_holder: 3};
+    const page = await open(write_page(template, data, `${folder}/hung.html`));
+    assert.match(await page.innerText('.summary > :first-child'), /^A deadlock\s+2 threads waited for each other from before the recording until its end/);
+    await page.click('.summary > :first-child button');
+    const text = await page.innerText('main');
+    for (const phrase of ['A deadlock: Thread 11 waited for a mutex that thread 12 had, and which waited for it in turn', 'Threads 13, 14 waited for a mutex that thread 15 had, at', 'Meanwhile thread 15 was at',
+                          'Thread 10 waited for the end of thread 11', '3 more threads waited for what has no holder']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
+    await check_access(page, 'waits since before');
+  },
   async 'a deadlock that tarn recorded'() {
     const run = (...words) => execFileSync(tarn, words, {env: environment, timeout: HANG_MS});
     spawnSync(tarn, ['record', '--locks', '-o', `${folder}/stuck`, '--', 'timeout', '-s', 'KILL', '0.6', `${programs}/tool_orders`, 'deadlock'], {env: environment, timeout: HANG_MS});

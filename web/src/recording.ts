@@ -302,6 +302,16 @@ export interface Verdict {
   text: string;
 }
 
+// Threads that waited since before the recording, by the kernel's numbers.
+export interface Lasting_group {
+  awaited?: string;
+  threads?: number[];
+  holder?: number;
+  stack?: number;
+  holder_at?: {stack?: number};
+  is_deadlock?: boolean;
+}
+
 export interface Data {
   kind: 'report' | 'difference' | 'fleet';
   redacted?: boolean;
@@ -332,6 +342,7 @@ export interface Data {
   crossings?: [number, number, number][];
   sites?: Site[];
   locks?: Lock[];
+  lasting_waits?: {groups?: Lasting_group[]; in_deadlock?: number; for_mutexes?: number; without_holder?: number};
   lock_orders?: {inversions?: Inversion[]; chains?: Chain[]; unattributed?: number};
   syscalls?: Call[];
   unfinished_calls?: Unfinished_call[];  // the longest first

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/findings/waits/lasting_waits.hpp"
 #include "profiler/format/recorder_library.hpp"
 
 namespace tarn::analyse {
@@ -54,15 +55,7 @@ format::recording with_cpu_sites(format::recording recording) {
     format::cpu_counts& sum = cells[{key.site == 0 ? 0 : first + key.site, threads[key.thread]}];
     for (std::size_t index = 0; index < counts.size(); ++index) sum[index] += counts[index];
   }
-  const std::size_t recorded = recording.modules.size();
-  for (format::module_facts& module : cpu.modules) {
-    const auto is_same = [&](const format::module_facts& module_recorded) {
-      return module_recorded.image == module.image && module_recorded.start < module.end &&
-             module.start < module_recorded.end;
-    };
-    const auto end = recording.modules.begin() + static_cast<std::ptrdiff_t>(recorded);
-    if (std::none_of(recording.modules.begin(), end, is_same)) recording.modules.push_back(std::move(module));
-  }
+  add_modules(recording, std::move(cpu.modules));
   std::move(cpu.python_codes.begin(), cpu.python_codes.end(), std::back_inserter(recording.python_codes));
   cpu.python_codes.clear();
   cpu.stacks.clear();

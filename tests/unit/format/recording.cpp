@@ -43,6 +43,10 @@ void expect_same(const recording& read, const recording& recording) {
   EXPECT_EQ(read.cpu.threads, recording.cpu.threads);
   EXPECT_EQ(read.cpu.stacks, recording.cpu.stacks);
   EXPECT_EQ(read.cpu.cells, recording.cpu.cells);
+  EXPECT_EQ(read.lasting.modules, recording.lasting.modules);
+  EXPECT_EQ(read.lasting.python_codes, recording.lasting.python_codes);
+  EXPECT_EQ(read.lasting.stacks, recording.lasting.stacks);
+  EXPECT_EQ(read.lasting.waits, recording.lasting.waits);
   EXPECT_EQ(read.clock, recording.clock);
   EXPECT_EQ(read.snapshots, recording.snapshots);
   EXPECT_EQ(read.residence, recording.residence);
@@ -95,6 +99,10 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   recording.cpu.cells[{1, 0}][cpu_samples] += 7;
   recording.cpu.cells[{3, 2}] = {1, 1, 1};
   recording.cpu.cells[{0, 1}][waiting_ns] = std::uint64_t{1} << 40;
+  recording.lasting.modules.push_back({1, 0x9000, 0xa000, 0, "/lib/other.so", ""});
+  recording.lasting.python_codes.push_back({0, (std::uint64_t{0x5079} << 48) + 3, 4, 1, "c.py", "h", ""});
+  recording.lasting.stacks.push_back({1, {0x88, 0x99}});
+  recording.lasting.waits = {{4712, 2, awaited::thread_end, 8, 9}};
   recording.clock = {5, 2};
   recording.excerpts.push_back({0, 16384, {}});
   recording.snapshots.push_back({3000, 0, 11, 22, 8192});

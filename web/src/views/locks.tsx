@@ -6,6 +6,7 @@ import type {Lock} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {categories} from '../weights';
+import {Lasting_waits} from './lasting_waits';
 import {Orders} from './orders';
 import {format_count, format_duration, format_error, grouped, plural, shown} from '../formatting';
 
@@ -106,6 +107,7 @@ export function Locks({view}: {view: View}): JSX.Element {
   ];
   return (
     <section>
+      <Lasting_waits view={view} />
       <Orders view={view} />
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />

@@ -149,6 +149,21 @@ function Endless_waits({view: {data, names, change}}: {view: View}): JSX.Element
   );
 }
 
+function Endless_waits_before({view: {data, change}}: {view: View}): JSX.Element | null {
+  const {in_deadlock = 0, for_mutexes = 0} = data.lasting_waits ?? {};
+  if (in_deadlock + for_mutexes === 0) return null;
+  return (
+    <div class="risk endless">
+      <h2>{in_deadlock > 0 ? 'A deadlock' : 'Waits that do not end'}</h2>
+      <p>
+        {in_deadlock === 0 ? `${plural(for_mutexes, 'thread')} waited for a mutex` : in_deadlock === 1 ? '1 thread waited for itself' : `${grouped(in_deadlock)} threads waited for each other`}{' '}
+        from before the recording until its end.{' '}
+        <button type="button" class="link" onClick={() => change({tab: 'locks'})}>Show who waits for whom</button>
+      </p>
+    </div>
+  );
+}
+
 export function program_text(view: View): string {
   const [program = '', ...parameters] = view.data.program?.arguments ?? [];
   return cut(shown([program.slice(program.lastIndexOf('/') + 1), ...parameters].join(' ')), 300) || 'A program';
@@ -222,6 +237,7 @@ export function Summary({view}: {view: View}): JSX.Element {
   return (
     <section class="summary">
       <Endless_waits view={view} />
+      <Endless_waits_before view={view} />
       <Verdicts view={view} nothing={best.length > 0 ? '' : nothing_text} />
       <h2>Where memory and time go</h2>
       <ul class="cards">

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""`tarn record --pid` of a process that hangs already: who waits for whom, and what cannot be told."""
+
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from attaching import AttachTest, setUpModule  # noqa: F401  pylint: disable=unused-import
+from paths import PATHS, main, polls
+
+FUTEX = "202"
+
+
+class LastingWaits(AttachTest):
+    def await_waiting(self, program, count):
+        """Returns once as many threads of the program wait for a word in memory."""
+        tasks = pathlib.Path(f"/proc/{program.pid}/task")
+        for _ in polls():
+            calls = [(task / "syscall").read_text(encoding="utf-8").split()[0] for task in tasks.iterdir()]
+            if calls.count(FUTEX) == count:
+                return
+        self.fail(calls)
+
+    def hang(self, mode, waiting):
+        program = self.start(PATHS.hung, mode)
+        self.await_waiting(program, waiting)
+        return program
+
+    def record_a_snapshot(self, program):
+        """Starts to record the program, and returns once it has been looked at."""
+        recorder = self.record(program)
+        recording = self.folder / "rec"
+        size = recording.stat().st_size
+        for _ in polls():
+            if recording.stat().st_size != size:
+                return recorder
+        self.fail("no snapshot was written")
+
+    def recorded(self, mode, waiting, *options):
+        """The findings of a recording of the program in this mode, and the text of the report."""
+        program = self.hang(mode, waiting)
+        self.end(self.record(program, "--for", "300ms", *options), interrupt=False)
+        text = self.tarn("report", "--quick", "rec").stdout
+        document = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
+        program.kill()
+        return document["lasting_waits"], text
+
+    @staticmethod
+    def functions(entry):
+        return [frame["function"] for frame in entry["stack"]]
+
+    def test_two_threads_that_wait_for_each_other(self):
+        for mode in ("deadlock", "robust"):
+            with self.subTest(mode=mode):
+                findings, text = self.recorded(mode, 2)
+                self.assertEqual([group["awaited"] for group in findings["groups"]], ["mutex", "mutex"])
+                self.assertEqual((findings["in_deadlock"], findings["for_mutexes"]), (2, 2))
+                first, second = findings["groups"]
+                self.assertEqual((first["threads"], second["threads"]), ([second["holder"]], [first["holder"]]))
+                self.assertNotEqual(first["address"], second["address"])
+                self.assertTrue(first["is_deadlock"] and second["is_deadlock"])
+                self.assertTrue(any("take_inner" in name for name in self.functions(first)), first)
+                self.assertIn("A deadlock: 2 threads waited for each other from before the recording until its end.",
+                              " ".join(text.split()))
+                self.assertIn("until its end, 2 of them for each other: a deadlock.", " ".join(text.split()))
+                self.assertRegex(" ".join(text.split()),
+                                 rf"1\. a deadlock: thread {first['threads'][0]} waited for the mutex at "
+                                 rf"0x{first['address']:x}, which thread {first['holder']} had and which waited for it "
+                                 "in turn ")
+
+    def test_one_that_waits_for_the_end_of_another_one_in_a_deadlock(self):
+        findings, text = self.recorded("joined", 3)
+        self.assertEqual(findings["in_deadlock"], 2)
+        joins = findings["groups"][-1]
+        self.assertEqual((joins["awaited"], joins["is_deadlock"]), ("thread_end", False))
+        self.assertIn(joins["holder"], [group["holder"] for group in findings["groups"][:2]])
+        self.assertRegex(text, rf"waited for the end of thread {joins['holder']}; that one waited, too")
+
+    def test_a_thread_that_waits_for_itself(self):
+        findings, text = self.recorded("itself", 1)
+        group = findings["groups"][0]
+        self.assertEqual((findings["in_deadlock"], group["threads"]), (1, [group["holder"]]))
+        self.assertIn("which it had already", text)
+
+    def test_a_holder_that_sleeps(self):
+        for options in ((), ("--locks", "--cpu")):
+            with self.subTest(options=options):
+                findings, text = self.recorded("holder", 3, *options)
+                self.assertEqual((findings["in_deadlock"], findings["for_mutexes"]), (0, 3))
+                self.assertEqual(len(findings["groups"]), 1)
+                group = findings["groups"][0]
+                self.assertEqual(len(group["threads"]), 3)
+                self.assertNotIn(group["holder"], [None, *group["threads"]])
+                self.assertTrue(any("sleep_with_mutex" in name for name in self.functions(group["holder_at"])), group)
+                self.assertIn("3 threads waited for a mutex from before the recording until its end.", text)
+                self.assertNotIn("deadlock", text)
+
+    def test_what_has_no_holder_is_no_deadlock(self):
+        findings, text = self.recorded("conditions", 4)
+        self.assertEqual(findings, {"groups": [], "in_deadlock": 0, "for_mutexes": 0, "without_holder": 4})
+        self.assertNotIn("deadlock", text)
+        self.assertIn("threads that have waited since before are shown by tarn record --cpu --pid.",
+                      " ".join(text.split()))
+
+    def test_one_that_is_killed_while_it_is_recorded_again(self):
+        program = self.hang("deadlock", 2)
+        self.end(self.record(program, "--for", "100ms"), interrupt=False)
+        recorder = self.record_a_snapshot(program)
+        program.kill()
+        self.assertIn("has ended", self.end(recorder, interrupt=False))
+        document = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
+        self.assertEqual(document["lasting_waits"]["in_deadlock"], 2)
+
+    def test_waits_that_end_are_none(self):
+        program = self.hang("released", 2)
+        recorder = self.record_a_snapshot(program)
+        program.stdin.write("\n")
+        program.stdin.flush()
+        self.await_waiting(program, 0)
+        self.end(recorder)
+        document = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
+        self.assertEqual(document["lasting_waits"],
+                         {"groups": [], "in_deadlock": 0, "for_mutexes": 0, "without_holder": 0})
+
+
+if __name__ == "__main__":
+    main("tarn", "hung")

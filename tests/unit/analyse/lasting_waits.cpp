@@ -1,0 +1,69 @@
+// Tests who waits for whom in a process that hung before it was recorded.
+#include "profiler/findings/waits/lasting_waits.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tarn::analyse {
+namespace {
+
+using enum format::awaited;
+using testing::ElementsAre;
+
+// Has one site of its own, and two stacks of these waits.
+format::recording recording_with(std::vector<format::lasting_wait> waits) {
+  format::recording recording;
+  recording.sites = {{}, {0, {0x1001}}};
+  recording.modules = {{0, 0x1000, 0x2000, 0x1000, "/bin/server", ""}};
+  recording.lasting.modules = {{0, 0x1000, 0x2000, 0x1000, "/bin/server", ""},
+                               {0, 0x7000, 0x8000, 0x7000, "/lib/c.so", ""}};
+  recording.lasting.stacks = {{}, {0, {0x7001}}, {0, {0x7002, 0x1002}}};
+  recording.lasting.waits = std::move(waits);
+  return with_lasting_stacks(recording);
+}
+
+TEST(lasting_waits, have_sites_and_modules_of_the_recording) {
+  const format::recording recording = recording_with({{11, 2, mutex, 8, 12}, {12, 0, nothing, 0, 0}});
+  ASSERT_EQ(recording.sites.size(), 4U);
+  EXPECT_EQ(recording.modules.size(), 2U) << "one of them was there";
+  EXPECT_EQ(recording.lasting.waits[0].stack, 3U);
+  EXPECT_EQ(recording.sites[3].frames.front(), 0x7002U);
+  EXPECT_EQ(recording.lasting.waits[1].stack, 0U);
+}
+
+TEST(lasting_waits, in_a_circle_are_a_deadlock_and_those_behind_it_are_not) {
+  const lasting_findings findings = find_lasting_waits(recording_with(
+      {{10, 0, thread_end, 4, 11}, {13, 0, mutex, 8, 12}, {11, 1, mutex, 8, 12}, {12, 2, mutex, 16, 11}}));
+  EXPECT_EQ(findings.in_deadlock, 2U);
+  EXPECT_EQ(findings.for_mutexes, 3U);
+  ASSERT_EQ(findings.groups.size(), 3U);
+  EXPECT_TRUE(findings.groups[0].is_deadlock);
+  EXPECT_THAT(findings.groups[0].threads, ElementsAre(11, 13)) << "the one in the circle comes first, with its stack";
+  EXPECT_EQ(findings.groups[0].site, 2U);
+  EXPECT_THAT(findings.groups[1].threads, ElementsAre(12));
+  EXPECT_FALSE(findings.groups[2].is_deadlock);
+  EXPECT_TRUE(findings.groups[2].waits_in_turn);
+}
+
+TEST(lasting_waits, for_an_unknown_holder_or_a_word_are_no_deadlock) {
+  const lasting_findings findings = find_lasting_waits(
+      recording_with({{11, 0, mutex, 8, 12}, {12, 1, nothing, 0, 0}, {13, 0, mutex, 16, 0}, {14, 0, word, 24, 0}}));
+  EXPECT_EQ(findings.in_deadlock, 0U);
+  EXPECT_EQ(findings.for_words, 1U);
+  ASSERT_EQ(findings.groups.size(), 2U);
+  EXPECT_EQ(findings.groups[0].holder, 12U);
+  EXPECT_EQ(findings.groups[0].holder_site, 2U);
+  EXPECT_FALSE(findings.groups[0].waits_in_turn);
+  EXPECT_EQ(findings.groups[1].holder, 0U);
+}
+
+TEST(lasting_waits, for_the_end_of_a_thread_alone_are_usual) {
+  EXPECT_TRUE(find_lasting_waits(recording_with({{10, 0, thread_end, 4, 11}, {11, 0, nothing, 0, 0}})).groups.empty());
+}
+
+TEST(lasting_waits, of_a_thread_for_its_own_mutex_are_a_deadlock) {
+  EXPECT_EQ(find_lasting_waits(recording_with({{11, 0, mutex, 8, 11}})).in_deadlock, 1U);
+}
+
+}  // namespace
+}  // namespace tarn::analyse
