@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
 struct fix_request {
   std::string path = "tarn.rec", build, output, site, plugin;
   std::string clang_tidy = "clang-tidy-16";
-  bool as_json = false, is_quick = false, must_apply = false;
+  bool as_json = false, is_quick = false, must_apply = false, has_review = false;
   fix::trial_commands commands;
 
   bool needs_trial() const {
@@ -53,6 +53,9 @@ struct attempt {
   fix::series::edit edit;
   std::string problem;  // why there is no patch; empty if there is one
   std::optional<fix::gain> measured;
+
+  // Returns what the edit does; of one to review it says so.
+  std::string text() const { return (verdict.level == fix::certainty::review ? "to review: " : "") + verdict.text; }
 };
 
 void require_recorded_build(const format::recording& recording) {
@@ -89,7 +92,7 @@ std::string_view covered_by(const fix::proposal& proposal) {
 
 std::string message_of(const analyse::analysis& analysis, const attempt& attempt) {
   return fmt::format("{}: {}\n\n{}.\n\nPredicted: {}, from a recording of {}.\n",
-                     analyse::file_name(attempt.proposal.location.file), attempt.proposal.title, attempt.verdict.text,
+                     analyse::file_name(attempt.proposal.location.file), attempt.proposal.title, attempt.text(),
                      gain_text(analysis, attempt.proposal.saved_ns, covered_by(attempt.proposal)),
                      analyse::file_name(analysis.recording().program.arguments.front()));
 }
@@ -180,7 +183,7 @@ void ask_at_once(const std::vector<attempt>& attempts, fix::tidy& tidy, const st
 }
 
 // Asks the check about a line, and prepares its edit.
-attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const fix::series& series) {
+attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const fix::series& series, bool has_review) {
   attempt result{proposal, {}, {}, {}, {}};
   const fix::question question = question_of(proposal, tidy, series, result.problem);
   if (!result.problem.empty()) return result;
@@ -192,7 +195,10 @@ attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const fix::
     case certainty::silent: result.problem = proposal.silence; return result;
     case certainty::failed: result.problem = "clang-tidy cannot compile it: " + result.verdict.text; return result;
     case certainty::no_edit: result.problem = result.verdict.text; return result;
-    case certainty::review: result.problem = "to review: " + result.verdict.text; return result;
+    case certainty::review:
+      if (has_review) break;
+      result.problem = result.text();
+      return result;
     case certainty::proven: break;
   }
   result.edit = series.prepare(result.verdict.edits);
@@ -202,14 +208,15 @@ attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const fix::
 
 // Tries the remedies of a site in turn. The first one with an edit counts, else the most certain verdict. Each line
 // that calls the site's function may have an edit of its own, for its share of the allocations.
-std::vector<attempt> try_remedies(const fix::proposal& site, fix::tidy& tidy, const fix::series& series) {
+std::vector<attempt> try_remedies(const fix::proposal& site, fix::tidy& tidy, const fix::series& series,
+                                  bool has_review) {
   using fix::certainty;
   std::vector<attempt> result;
   const std::vector<std::vector<fix::proposal>> remedies = lines_of(site);
   for (std::size_t remedy = 0; remedy < remedies.size(); ++remedy) {
     std::vector<attempt> answers;
     for (std::size_t line = 0; line < remedies[remedy].size(); ++line) {
-      attempt next = try_proposal(remedies[remedy][line], tidy, series);
+      attempt next = try_proposal(remedies[remedy][line], tidy, series, has_review);
       const bool is_edit = next.verdict.level == certainty::review || next.verdict.level == certainty::proven;
       const bool is_first = answers.empty() || answers.front().verdict.level < certainty::review ||
                             answers.front().verdict.level == certainty::failed;
@@ -217,7 +224,9 @@ std::vector<attempt> try_remedies(const fix::proposal& site, fix::tidy& tidy, co
       if (is_edit || line == 0) answers.push_back(std::move(next));
       if (line == 0 && answers.front().verdict.level != certainty::silent) break;
     }
-    const auto is_patch = [](const attempt& answer) { return answer.problem.empty(); };
+    const auto is_patch = [](const attempt& answer) {
+      return answer.problem.empty() && answer.verdict.level == certainty::proven;
+    };
     const bool has_patch = std::any_of(answers.begin(), answers.end(), is_patch);
     const fix::verdict& best = answers.front().verdict;
     const bool is_better = remedy != 0 && best.level > result.front().verdict.level && best.level != certainty::failed;
@@ -301,7 +310,7 @@ void print_attempts(const analyse::analysis& analysis, const std::vector<attempt
     fmt::print("{}. {} {}  {}\n", ++number, paint.strong(place_of(attempt)), proposal.remedy,
                gain_text(analysis, proposal.saved_ns, covered_by(proposal)));
     if (attempt.problem.empty()) {
-      fmt::print("   {} {}\n", paint.good(fmt::format("patch {}:", ++patches)), wrap_text(attempt.verdict.text, 12));
+      fmt::print("   {} {}\n", paint.good(fmt::format("patch {}:", ++patches)), wrap_text(attempt.text(), 12));
     } else {
       fmt::print("   {} {}\n", paint.faint("no patch:"), wrap_text(explained.problem, 13));
     }
@@ -378,7 +387,7 @@ void run_fix(const fix_request& request) {
     std::vector<attempt> answers;
     for (std::size_t index = 0; index < attempts.size(); ++index) {
       edit_progress.update(index, attempts.size());
-      std::vector<attempt> own_answers = try_remedies(attempts[index].proposal, tidy, series);
+      std::vector<attempt> own_answers = try_remedies(attempts[index].proposal, tidy, series, request.has_review);
       std::move(own_answers.begin(), own_answers.end(), std::back_inserter(answers));
     }
     attempts = std::move(answers);
@@ -448,6 +457,7 @@ void add_fix(CLI::App& application) {
       ->type_name("FILE:LINE")
       ->excludes(applies)
       ->excludes(proves);
+  command->add_flag("--review", request->has_review, "make the edits that are to review, too");
   command->add_flag("--quick", request->is_quick, "predict with the cost model only, without replaying trace excerpts");
   command->add_option("--clang-tidy", request->clang_tidy, "program to run; default clang-tidy-16")->type_name("PATH");
   command->add_option("--lib", request->plugin, "libtarn-tidy.so to load into it")->type_name("PATH");

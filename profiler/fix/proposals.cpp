@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "profiler/findings/waits/stacks.hpp"
+#include "profiler/findings/waits/system_calls.hpp"
+#include "profiler/predict/call_savings.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::fix {
@@ -35,21 +37,30 @@ constexpr std::array checks = {
     remedy_row{"move", "tarn-move", "Move an object at its last use",
                "no local object is copied for the last time here"},
     remedy_row{"copy", "tarn-copy", "Read the original in place of a copy", "no copy is made here that is only read"},
+    remedy_row{"buffered", "tarn-buffered", "Leave lines in the buffer of their stream",
+               "no std::endl is in this line"},
     remedy_row{"make_shared", "tarn-make-shared", "Use std::make_shared", "no shared_ptr takes over a new object here"},
 };
 
-proposal proposal_of(const analyse::site_view& view, std::string_view remedy, const analyse::prediction& prediction) {
+// Returns a proposal without its gain.
+proposal proposal_at(const analyse::code_location& location, std::string_view remedy) {
   proposal result;
-  result.location = *view.location();
+  result.location = location;
   result.remedy = remedy;
-  result.saved_ns = prediction.saved_ns;
-  result.saves_more = prediction.saves_more;
   const auto* const row =
       std::find_if(checks.begin(), checks.end(), [&](const remedy_row& next) { return next.remedy == remedy; });
   if (row == checks.end()) return result;
   result.check = row->check;
   result.title = row->title;
   result.silence = row->silence;
+  return result;
+}
+
+proposal proposal_of(const analyse::site_view& view, std::string_view remedy, const analyse::prediction& prediction) {
+  proposal result = proposal_at(*view.location(), remedy);
+  result.saved_ns = prediction.saved_ns;
+  result.saves_more = prediction.saves_more;
+  if (result.check.empty()) return result;
   // The allocator of a container is a part of its type, which other code may name.
   using enum analyse::allocated_kind;
   const bool is_container = view.allocation.kind >= text && view.allocation.kind <= table;
@@ -150,6 +161,34 @@ struct line_of_code {
   }
 };
 
+// Returns the lines that write little at a time. Whether a line of text is what they write, the check knows.
+std::vector<proposal> writing_lines(analyse::analysis& analysis) {
+  std::map<std::pair<std::string, int>, proposal> lines;
+  for (const auto& [key, value] : analysis.recording().calls) {
+    const analyse::call_site* site = analysis.calls().site_of(key.site, key.number);
+    if (site == nullptr || site->category != analyse::call_category::small || !analyse::is_writing(site->name) ||
+        site->remedy.empty()) {
+      continue;
+    }
+    const analyse::call_saving saving = analyse::saving_of(*site, analysis.recording(), analysis.costs());
+    const std::vector<analyse::code_location> stack = analysis.stack(key.site);
+    if (!saving.not_predicted.empty() || stack.empty()) continue;
+    const analyse::code_location& location = stack[analyse::own_frame_index(stack)];
+    if (location.file.empty()) continue;
+    const auto [line, is_new] = lines.try_emplace({location.file, location.line});
+    if (is_new) line->second = proposal_at(location, "buffered");
+    line->second.is_guess = true;
+    const double share = static_cast<double>(value[format::call_counter::calls]) /
+                         static_cast<double>(site->sums[format::call_counter::calls]);
+    line->second.saved_ns.low += share * saving.ns.low;
+    line->second.saved_ns.high += share * saving.ns.high;
+    for (const analyse::code_location& frame : stack) line->second.files.insert(frame.file);
+  }
+  std::vector<proposal> result;
+  for (auto& [position, line] : lines) result.push_back(std::move(line));
+  return result;
+}
+
 }  // namespace
 
 bool allocates_counts_alone(const std::string& function) {
@@ -200,12 +239,17 @@ std::vector<proposal> proposals_of(
   }
   replay(analysis, sites);
   std::vector<proposal> proposals;
+  const auto is_worth_it = [&](const proposal& next) {
+    const analyse::range share = analysis.share(next.saved_ns);
+    const double expected = next.saves_more ? share.high : share.middle();
+    return analysis.knows_cpu_time() ? expected >= min_saved_share : next.saved_ns.middle() > 0;
+  };
+  for (proposal& line : writing_lines(analysis)) {
+    if (is_worth_it(line)) proposals.push_back(std::move(line));
+  }
   for (std::size_t index = 0; index < sites.size(); ++index) {
     std::optional<proposal> next = best_of(analysis.view(sites[index]), lines[index].allocates_counts);
-    if (!next) continue;
-    const analyse::range share = analysis.share(next->saved_ns);
-    const double expected = next->saves_more ? share.high : share.middle();
-    if (analysis.knows_cpu_time() ? expected < min_saved_share : next->saved_ns.middle() <= 0) continue;
+    if (!next || !is_worth_it(*next)) continue;
     next->files = std::move(lines[index].files);
     next->callers = callers_of(lines[index].callers, static_cast<double>(sites[index].sums[format::blocks]));
     proposals.push_back(std::move(*next));

@@ -18,7 +18,7 @@ struct calling_line {
   bool is_behind_library = false;  // it calls a function of the library, which calls the function
 };
 
-// A line of code that allocates, with the remedy that the recording asks for.
+// A line of code that allocates or writes, with the remedy that the recording asks for.
 struct proposal {
   analyse::code_location location;
   std::string remedy;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "profiler/tidy/buffered_check.hpp"
 #include "profiler/tidy/copy_check.hpp"
 #include "profiler/tidy/hoist_check.hpp"
 #include "profiler/tidy/make_shared_check.hpp"
@@ -26,13 +27,10 @@ std::unique_ptr<edit_check> make(llvm::StringRef name, clang::tidy::ClangTidyCon
 }
 
 constexpr std::pair<const char*, make_check> checks[] = {
-    {"tarn-copy", make<copy_check>},
-    {"tarn-hoist", make<hoist_check>},
-    {"tarn-make-shared", make<make_shared_check>},
-    {"tarn-move", make<move_check>},
-    {"tarn-pooled", make<pooled_check>},
-    {"tarn-recycle", make<recycle_check>},
-    {"tarn-reserve", make<reserve_check>},
+    {"tarn-buffered", make<buffered_check>}, {"tarn-copy", make<copy_check>},
+    {"tarn-hoist", make<hoist_check>},       {"tarn-make-shared", make<make_shared_check>},
+    {"tarn-move", make<move_check>},         {"tarn-pooled", make<pooled_check>},
+    {"tarn-recycle", make<recycle_check>},   {"tarn-reserve", make<reserve_check>},
 };
 
 // tarn-sites: asks about many sites in one run. Each has the name of its check with a number, and an instance of the

@@ -51,8 +51,9 @@ class Whole(unittest.TestCase):
 
     def test_all_checks_are_there(self):
         result = self.tidy("--list-checks", checks="tarn-*")
-        self.assertEqual(result.stdout.split()[2:], ["tarn-copy", "tarn-hoist", "tarn-make-shared", "tarn-move",
-                                                     "tarn-pooled", "tarn-recycle", "tarn-reserve", "tarn-sites"])
+        self.assertEqual(result.stdout.split()[2:], ["tarn-buffered", "tarn-copy", "tarn-hoist", "tarn-make-shared",
+                                                     "tarn-move", "tarn-pooled", "tarn-recycle", "tarn-reserve",
+                                                     "tarn-sites"])
 
     def test_a_header_gets_the_same_edit_from_each_unit(self):
         self.write("shared.hpp", HEADER)
