@@ -13,6 +13,7 @@
 #include "profiler/tidy/kept_container.hpp"
 #include "profiler/tidy/library_calls.hpp"
 #include "profiler/tidy/parts.hpp"
+#include "profiler/tidy/references.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -122,7 +123,7 @@ const clang::VarDecl* variable_of(const clang::Expr& expression) {
 // Returns whether nothing refers to a variable, or to its memory, but its name; a use in `left_out` does not count.
 bool is_private(clang::ASTContext& context, const clang::VarDecl& variable, const clang::FunctionDecl& function,
                 clang::SourceRange left_out = {}) {
-  if (function.getBody() == nullptr) return false;
+  if (function.getBody() == nullptr || may_store_itself(context, variable.getType())) return false;
   std::vector<variable_use> uses = uses_of(context, variable, *function.getBody());
   return llvm::all_of(uses, [&](const variable_use& use) {
     if (left_out.isValid() && is_within(context, use.reference->getSourceRange(), left_out)) return true;
@@ -502,7 +503,7 @@ origin origin_of(clang::ASTContext& context, const clang::Expr& expression, cons
   if (const auto* temporary = dyn_cast<clang::MaterializeTemporaryExpr>(value)) value = temporary->getSubExpr();
   if (value->isPRValue() && is_std_class(value->getType(), part_owners) && has_own_allocator(value->getType()) &&
       loop_of(context, copy) != nullptr) {
-    return {owner_kind::local, {}};
+    return {may_store_itself(context, value->getType()) ? owner_kind::elsewhere : owner_kind::local, {}};
   }
   origin result;
   bool is_named = true;

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "profiler/tidy/changes.hpp"
-#include "profiler/tidy/copies.hpp"
+#include "profiler/tidy/references.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -115,9 +115,9 @@ std::vector<const clang::Stmt*> code_with(clang::ASTContext& context, const clan
       needed = result.size();
     }
   }
-  // Something made of it may be used later.
-  const bool is_kept = llvm::any_of(
-      uses, [&](const variable_use& use) { return trace_of(context, *use.reference) == trace::reference; });
+  // Something that refers to it may be used later.
+  const bool is_kept =
+      llvm::any_of(uses, [&](const variable_use& use) { return trace_of(context, *use.reference) != trace::nothing; });
   if (!is_kept) result.resize(needed);
   return result;
 }
@@ -327,7 +327,11 @@ verdict copy_check::judge(clang::ASTContext& context, const clang::ParmVarDecl& 
     result.notes.push_back(*problem);
   if (const SourceLocation thread = thread_in(body); thread.isValid())
     result.notes.push_back({"another thread may change the original", thread});
-  if (function.isExternallyVisible())
+  const clang::SourceManager& sources = context.getSourceManager();
+  const bool is_shared = llvm::any_of(function.redecls(), [&](const clang::FunctionDecl* declaration) {
+    return !sources.isWrittenInMainFile(sources.getExpansionLoc(declaration->getLocation()));
+  });
+  if (function.isExternallyVisible() || is_shared)
     result.notes.push_back({"another unit may declare the function, or use its address", function.getLocation()});
   if (!result.notes.empty()) result.level = certainty::review;
   result.location = start;

@@ -15,6 +15,7 @@
 #include "profiler/tidy/copies.hpp"
 #include "profiler/tidy/kept_container.hpp"
 #include "profiler/tidy/library_calls.hpp"
+#include "profiler/tidy/references.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -232,7 +233,7 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
 
   verdict result;
   result.level = certainty::proven;
-  bool was_given = false;
+  bool was_given = may_store_itself(context, variable.getType());
   std::vector<variable_use> uses = uses_of(context, variable, *scope);
   if (const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(&function)) {
     for (const clang::CXXCtorInitializer* initializer : constructor->inits()) {
@@ -263,6 +264,8 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
     if (later.isValid())
       result.notes.push_back({"a function got a reference to " + name + ", and may use it here", later});
   }
+  if (may_refer_to_itself(variable.getType()))
+    result.notes.push_back({"a part of " + name + " may refer to its memory, or to itself", variable.getLocation()});
   if (!has_quiet_end(variable.getType()))
     result.notes.push_back({"the elements of " + name + " end later: with the new owner", variable.getLocation()});
   if (!result.notes.empty()) result.level = certainty::review;

@@ -233,6 +233,17 @@ inline container copy_of(const container& values) {
         result = self.tidy(unit, f"--extra-arg=-I{INCLUDES}", checks="tarn-recycle")
         self.assertEqual((result.returncode, result.stdout), (0, ""))
 
+    def test_a_parameter_in_an_included_file_is_to_review(self):
+        text = "static std::size_t length(std::string text) { return text.size(); }\n"
+        call = "const std::string name;\nstd::size_t size() { return length(name); }\n"
+        for text_of_header, text_of_unit, start in ("", text, ": 'text'"), (text, "", ": review: 'text'"):
+            self.write("length.hpp", f"#include <string>\n{text_of_header}")
+            unit = self.write("unit.cpp", f'#include "length.hpp"\n{text_of_unit}{call}')
+            sites = self.write("sites.json", json.dumps(
+                {"sites": [{"file": str(unit), "line": 4 if text_of_unit else 3, "check": "tarn-copy", "bytes": 0}]}))
+            result = self.tidy(unit, "--header-filter=.*", checks="tarn-copy", sites=sites)
+            self.assertIn(f":2:39: warning{start} is only read", result.stdout)
+
     def test_lines_end_as_they_did(self):
         text = HEADER.removeprefix("#pragma once\n").replace("\n", "\r\n")
         unit = self.folder / "unit.cpp"
