@@ -131,24 +131,40 @@ bool is_private(clang::ASTContext& context, const clang::VarDecl& variable, cons
   });
 }
 
+// Returns whether an argument gives the object that is made of it no elements to which other code may refer.
+bool is_copied(const clang::Expr* argument) {
+  return argument->IgnoreParenImpCasts()->isLValue() || is_std_class(argument->getType(), {"initializer_list"}) ||
+         !has_elements(argument->getType());
+}
+
+// Returns whether a value is an object of a class that is made here of copies.
+bool is_made_of_copies(const clang::Expr& value) {
+  const auto* construction = dyn_cast<clang::CXXConstructExpr>(value.IgnoreImplicit());
+  return construction != nullptr && llvm::all_of(construction->arguments(), is_copied);
+}
+
 // Returns whether all elements of a variable are made by the function, so that nothing else knows them.
-bool is_filled_by(clang::ASTContext& context, const clang::VarDecl& variable, const clang::FunctionDecl& function,
-                  QualType type) {
-  if (isa<clang::ParmVarDecl>(variable) || variable.getDeclContext() != &function) return false;
-  const auto is_copied = [&](const clang::Expr* value) {
-    return value->IgnoreParenImpCasts()->isLValue() || !may_hold(value->getType(), type);
-  };
-  if (const clang::Expr* value = variable.getInit()) {
-    const auto* construction = dyn_cast<clang::CXXConstructExpr>(value->IgnoreImplicit());
-    if (construction == nullptr || !llvm::all_of(construction->arguments(), is_copied)) return false;
+bool is_filled_by(clang::ASTContext& context, const clang::VarDecl& variable, const clang::FunctionDecl& function) {
+  if (isa<clang::ParmVarDecl>(variable) || variable.getDeclContext() != &function ||
+      (variable.getInit() != nullptr && !is_made_of_copies(*variable.getInit()))) {
+    return false;
   }
   return llvm::all_of(uses_of(context, variable, *function.getBody()), [&](const variable_use& use) {
     if (only_reads(context, *use.reference)) return true;
+    const clang::Stmt* node = use.reference;
+    const auto* operation = dyn_cast_or_null<clang::CXXOperatorCallExpr>(user_of(context, node));
+    if (operation != nullptr && operation->getOperator() == clang::OO_Subscript)
+      return operation->getArg(0) == node && is_std_class(variable.getType(), part_owners) &&
+             !has_elements(operation->getType());
     const clang::CXXMemberCallExpr* call = member_call_on(context, *use.reference);
-    return call != nullptr && call->getMethodDecl() != nullptr &&
-           is_one_of(name_of(call->getMethodDecl()),
-                     {"push_back", "emplace_back", "append", "clear", "reserve", "resize", "pop_back", "size", "empty",
-                      "begin", "end", "front", "back"}) &&
+    const clang::CXXMethodDecl* method = call == nullptr ? nullptr : call->getMethodDecl();
+    if (method == nullptr || !is_of_library(*method)) return false;
+    const llvm::StringRef name = name_of(method);
+    if (is_one_of(name, {"front", "back", "at"})) return !has_elements(call->getType());
+    if (is_one_of(name, {"begin", "end"}))
+      return is_std_class(variable.getType(), sequences) && !has_elements(element_of(variable.getType()));
+    return is_one_of(name, {"push_back", "emplace_back", "push_front", "emplace_front", "insert", "emplace", "append",
+                            "clear", "reserve", "resize", "pop_back", "size", "empty"}) &&
            llvm::all_of(call->arguments(), is_copied);
   });
 }
@@ -327,7 +343,7 @@ class change_finder {
   // Returns whether nothing else refers to a variable, or to an object in its memory that may be the one looked for.
   bool is_own(const clang::VarDecl& variable, const clang::FunctionDecl& function) {
     return is_private(context_, variable, function) &&
-           (!may_hold(variable.getType(), type_) || is_filled_by(context_, variable, function, type_));
+           (!may_hold(variable.getType(), type_) || is_filled_by(context_, variable, function));
   }
 
   // Returns whether a write to what `target` names may be one to the object.
@@ -503,7 +519,8 @@ origin origin_of(clang::ASTContext& context, const clang::Expr& expression, cons
   if (const auto* temporary = dyn_cast<clang::MaterializeTemporaryExpr>(value)) value = temporary->getSubExpr();
   if (value->isPRValue() && is_std_class(value->getType(), part_owners) && has_own_allocator(value->getType()) &&
       loop_of(context, copy) != nullptr) {
-    return {may_store_itself(context, value->getType()) ? owner_kind::elsewhere : owner_kind::local, {}};
+    const bool is_known = !is_made_of_copies(*value) || may_store_itself(context, value->getType());
+    return {is_known ? owner_kind::elsewhere : owner_kind::local, {}};
   }
   origin result;
   bool is_named = true;
@@ -548,7 +565,8 @@ origin origin_of(clang::ASTContext& context, const clang::Expr& expression, cons
   const bool is_own =
       bare_type(expression.getType()) == bare_type(copy.getType()) || is_std_class(expression.getType(), part_owners);
   if (variable != nullptr && is_own && variable->getDeclContext() == &function &&
-      is_private(context, *variable, function, copy.getSourceRange())) {
+      is_private(context, *variable, function, copy.getSourceRange()) &&
+      (!has_elements(variable->getType()) || is_filled_by(context, *variable, function))) {
     result.kind = owner_kind::local;
   }
   return result;

@@ -69,6 +69,13 @@ bool may_change(QualType written, QualType type) {
                   [&](QualType part) { return part == source || part->isAnyPointerType() || part->isReferenceType(); });
 }
 
+bool has_elements(QualType type) {
+  return any_part(type, [](QualType part) {
+    return is_std_class(part, part_owners) &&
+           !is_std_class(part, {"basic_string", "pair", "tuple", "optional", "array"});
+  });
+}
+
 bool may_hold(QualType owner, QualType type) {
   const QualType whole = bare_type(owner), target = bare_type(type);
   return any_part(whole, [&](QualType part) { return part != whole && part == target; });

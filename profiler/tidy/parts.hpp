@@ -17,6 +17,10 @@ bool is_of_bytes(clang::QualType type);
 // Returns whether a write to an object of type `written` may change or end an object of `type`.
 bool may_change(clang::QualType written, clang::QualType type);
 
+// Returns whether an object may own memory with objects, to which others may refer also after it moves: that of any
+// container but a string.
+bool has_elements(clang::QualType type);
+
 // Returns whether the memory that an object owns may hold an object of another type.
 bool may_hold(clang::QualType owner, clang::QualType type);
 

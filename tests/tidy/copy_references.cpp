@@ -282,3 +282,78 @@ std::size_t by_storing(keeper& object, int kind) {
   list[0] = "x";
   return letters + stored->size();
 }
+
+// The elements of a container may be known from before it got them.
+std::string* element;
+texts make_list() {
+  texts list(3, long_text);
+  element = &list[0];
+  return list;
+}
+void change_element() { *element = "x"; }
+struct owner {
+  texts list;
+};
+std::size_t of_a_list(texts parameter) {
+  texts first = make_list();
+  // review: 'copy_1'
+  // becomes: const std::string& copy_1 = first[0];
+  // site: 0
+  std::string copy_1 = first[0];
+  texts second;
+  second = make_list();
+  // review: 'copy_2'
+  // becomes: const std::string& copy_2 = second[0];
+  // site: 0
+  std::string copy_2 = second[0];
+  owner third{make_list()};
+  // review: 'copy_3'
+  // becomes: const std::string& copy_3 = third.list[0];
+  // site: 0
+  std::string copy_3 = third.list[0];
+  // review: 'copy_4'
+  // becomes: const std::string& copy_4 = parameter[0];
+  // site: 0
+  std::string copy_4 = parameter[0];
+  std::vector<texts> fifth;
+  fifth.push_back(make_list());
+  // review: 'copy_5'
+  // becomes: const texts& copy_5 = fifth[0];
+  // site: 0
+  texts copy_5 = fifth[0];
+  std::vector<texts> sixth(1);
+  sixth.front() = make_list();
+  // review: 'copy_6'
+  // becomes: const texts& copy_6 = sixth[0];
+  // site: 0
+  texts copy_6 = sixth[0];
+  texts seventh{long_text, long_text};
+  seventh.push_back(long_text + "!");
+  seventh.at(1) = "1";
+  // proven: 'copy_7'
+  // becomes: const std::string& copy_7 = seventh[0];
+  // site: 0
+  std::string copy_7 = seventh[0];
+  std::string eighth = make_list()[0];
+  // proven: 'copy_8'
+  // becomes: const std::string& copy_8 = eighth;
+  // site: 0
+  std::string copy_8 = eighth;
+  std::size_t letters = 0;
+  // review: 'text'
+  // becomes: for (const std::string& text : make_list()) {
+  // site: 0
+  for (std::string text : make_list()) {
+    change_element();
+    letters += text.size();
+  }
+  // proven: 'text'
+  // becomes: for (const std::string& text : texts{long_text, long_text}) {
+  // site: 0
+  for (std::string text : texts{long_text, long_text}) {
+    change_element();
+    letters += text.size();
+  }
+  return copy_1.size() + copy_2.size() + copy_3.size() + copy_4.size() + copy_5.size() + copy_6.size() + copy_7.size() +
+         copy_8.size() + letters;
+}
