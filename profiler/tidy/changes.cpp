@@ -393,6 +393,50 @@ class change_finder {
   std::string reason_;
 };
 
+bool is_copied_plainly(QualType type, class_set& visited) {
+  type = bare_type(type);
+  if (const auto* array = type->getAsArrayTypeUnsafe()) return is_copied_plainly(array->getElementType(), visited);
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr) return type->isScalarType();
+  if (!record->hasDefinition()) return false;
+  if (!visited.insert(record).second) return true;
+  if (is_std_class(type, part_owners)) {
+    if (!is_std_class(type, {"pair", "tuple", "optional", "array"}) && !has_own_allocator(type)) return false;
+    const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
+    const auto is_plain = [&](const clang::TemplateArgument& argument) {
+      if (argument.getKind() != clang::TemplateArgument::Type) return true;
+      const QualType part = argument.getAsType();
+      const clang::CXXRecordDecl* part_class = part->getAsCXXRecordDecl();
+      return (part_class != nullptr && part_class->isInStdNamespace() && part_class->isEmpty()) ||
+             is_copied_plainly(part, visited);
+    };
+    return specialization != nullptr &&
+           llvm::all_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
+             return argument.getKind() == clang::TemplateArgument::Pack
+                        ? llvm::all_of(argument.pack_elements(), is_plain)
+                        : is_plain(argument);
+           });
+  }
+  if (record->isInStdNamespace() || record->isUnion() || record->isLambda() || record->isPolymorphic() ||
+      record->getNumVBases() != 0) {
+    return record->hasTrivialCopyConstructor() && record->hasTrivialDestructor();
+  }
+  const auto is_written_out = [](const clang::CXXConstructorDecl* constructor) {
+    return constructor->isCopyConstructor() && (constructor->isUserProvided() || constructor->isDeleted());
+  };
+  if (llvm::any_of(record->ctors(), is_written_out)) return false;
+  const clang::CXXDestructorDecl* destructor = record->getDestructor();
+  if (destructor != nullptr && destructor->isUserProvided()) {
+    const auto* body = dyn_cast_or_null<clang::CompoundStmt>(destructor->getBody());
+    if (body == nullptr || !body->body_empty()) return false;
+  }
+  return llvm::all_of(record->bases(), [&](const auto& base) { return is_copied_plainly(base.getType(), visited); }) &&
+         llvm::all_of(record->fields(), [&](const auto* field) {
+           return !field->isMutable() &&
+                  (field->getType()->isReferenceType() || is_copied_plainly(field->getType(), visited));
+         });
+}
+
 }  // namespace
 
 bool lets_threads_run(const clang::Stmt& part) {
@@ -434,44 +478,8 @@ bool lets_threads_run(const clang::Stmt& part) {
 }
 
 bool has_plain_copy(QualType type) {
-  type = bare_type(type);
-  if (const auto* array = type->getAsArrayTypeUnsafe()) return has_plain_copy(array->getElementType());
-  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  if (record == nullptr) return type->isScalarType();
-  if (!record->hasDefinition()) return false;
-  if (is_std_class(type, part_owners)) {
-    if (!is_std_class(type, {"pair", "tuple", "optional", "array"}) && !has_own_allocator(type)) return false;
-    const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
-    const auto is_plain = [](const clang::TemplateArgument& argument) {
-      if (argument.getKind() != clang::TemplateArgument::Type) return true;
-      const QualType part = argument.getAsType();
-      const clang::CXXRecordDecl* part_class = part->getAsCXXRecordDecl();
-      return (part_class != nullptr && part_class->isInStdNamespace() && part_class->isEmpty()) || has_plain_copy(part);
-    };
-    return specialization != nullptr &&
-           llvm::all_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
-             return argument.getKind() == clang::TemplateArgument::Pack
-                        ? llvm::all_of(argument.pack_elements(), is_plain)
-                        : is_plain(argument);
-           });
-  }
-  if (record->isInStdNamespace() || record->isUnion() || record->isLambda() || record->isPolymorphic() ||
-      record->getNumVBases() != 0) {
-    return record->hasTrivialCopyConstructor() && record->hasTrivialDestructor();
-  }
-  const auto is_written_out = [](const clang::CXXConstructorDecl* constructor) {
-    return constructor->isCopyConstructor() && (constructor->isUserProvided() || constructor->isDeleted());
-  };
-  if (llvm::any_of(record->ctors(), is_written_out)) return false;
-  const clang::CXXDestructorDecl* destructor = record->getDestructor();
-  if (destructor != nullptr && destructor->isUserProvided()) {
-    const auto* body = dyn_cast_or_null<clang::CompoundStmt>(destructor->getBody());
-    if (body == nullptr || !body->body_empty()) return false;
-  }
-  return llvm::all_of(record->bases(), [](const auto& base) { return has_plain_copy(base.getType()); }) &&
-         llvm::all_of(record->fields(), [](const auto* field) {
-           return !field->isMutable() && (field->getType()->isReferenceType() || has_plain_copy(field->getType()));
-         });
+  class_set visited;
+  return is_copied_plainly(type, visited);
 }
 
 bool only_reads(clang::ASTContext& context, const clang::Expr& reference) {

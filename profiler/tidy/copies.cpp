@@ -7,6 +7,7 @@
 
 #include "profiler/tidy/kept_container.hpp"
 #include "profiler/tidy/library_calls.hpp"
+#include "profiler/tidy/parts.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -83,6 +84,26 @@ bool takes_element(const clang::CXXMemberCallExpr& call, unsigned argument, clan
   return is_one_of(name, {"insert", "emplace"}) && argument + 1 == call.getNumArgs() && call.getNumArgs() <= 2;
 }
 
+bool owns_all_parts(clang::QualType type, class_set& visited) {
+  type = bare_type(type);
+  if (is_value(type) || is_stream(type)) return true;
+  if (const auto* array = type->getAsArrayTypeUnsafe()) return owns_all_parts(array->getElementType(), visited);
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr || !record->hasDefinition()) return false;
+  if (!visited.insert(record).second) return true;
+  if (record->isInStdNamespace()) {
+    const bool has_parts = (is_std_record(type, containers) && has_own_allocator(type)) ||
+                           is_std_record(type, combinations) || is_std_record(type, {"array"});
+    return record->isEmpty() ||
+           (has_parts && all_arguments(type, [&](clang::QualType part) { return owns_all_parts(part, visited); }));
+  }
+  return !record->isPolymorphic() &&
+         llvm::all_of(record->bases(), [&](const auto& base) { return owns_all_parts(base.getType(), visited); }) &&
+         llvm::all_of(record->fields(), [&](const auto* field) {
+           return !field->getType()->isReferenceType() && owns_all_parts(field->getType(), visited);
+         });
+}
+
 }  // namespace
 
 bool has_movable_memory(clang::QualType type) {
@@ -149,24 +170,9 @@ bool may_refer(clang::QualType type, clang::QualType argument, unsigned depth) {
                       [&](const auto* field) { return may_refer(field->getType(), argument, depth + 1); });
 }
 
-bool owns_all(clang::QualType type, unsigned depth) {
-  type = bare_type(type);
-  if (depth > 8) return false;
-  if (is_value(type) || is_stream(type)) return true;
-  if (const auto* array = type->getAsArrayTypeUnsafe()) return owns_all(array->getElementType(), depth + 1);
-  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  if (record == nullptr || !record->hasDefinition()) return false;
-  if (record->isInStdNamespace()) {
-    const bool has_parts = (is_std_record(type, containers) && has_own_allocator(type)) ||
-                           is_std_record(type, combinations) || is_std_record(type, {"array"});
-    return record->isEmpty() ||
-           (has_parts && all_arguments(type, [&](clang::QualType part) { return owns_all(part, depth + 1); }));
-  }
-  return !record->isPolymorphic() &&
-         llvm::all_of(record->bases(), [&](const auto& base) { return owns_all(base.getType(), depth + 1); }) &&
-         llvm::all_of(record->fields(), [&](const auto* field) {
-           return !field->getType()->isReferenceType() && owns_all(field->getType(), depth + 1);
-         });
+bool owns_all(clang::QualType type) {
+  class_set visited;
+  return owns_all_parts(type, visited);
 }
 
 bool may_refer_to_itself(clang::QualType type) {

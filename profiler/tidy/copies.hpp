@@ -20,7 +20,7 @@ bool may_refer(clang::QualType type, clang::QualType argument, unsigned depth = 
 
 // Returns whether no part of an object is a pointer, a reference, a view or the like, so that it refers to nothing but
 // what it owns.
-bool owns_all(clang::QualType type, unsigned depth = 0);
+bool owns_all(clang::QualType type);
 
 // Returns whether an object may have a pointer, a reference or a view of a part of itself, or of an object in its
 // memory.

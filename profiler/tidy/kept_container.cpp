@@ -7,6 +7,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include "profiler/tidy/library_calls.hpp"
+#include "profiler/tidy/parts.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -196,6 +197,32 @@ bool is_memory_resource(clang::QualType type) {
   return is_resource(record) || !record->forallBases([&](const auto* base) { return !is_resource(base); });
 }
 
+bool ends_quietly(clang::QualType type, class_set& visited) {
+  if (const auto* array = type->getAsArrayTypeUnsafe()) return ends_quietly(array->getElementType(), visited);
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr) return !type->isDependentType();
+  if (!record->hasDefinition()) return false;
+  if (!visited.insert(record).second) return true;
+  if (record->hasTrivialDestructor() || is_std_class(type, {"allocator"})) return true;
+  const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
+  if (specialization != nullptr && is_std_class(clang::QualType(record->getTypeForDecl(), 0),
+                                                {"vector", "basic_string", "deque", "list", "map", "set",
+                                                 "unordered_map", "unordered_set", "pair", "tuple", "optional"})) {
+    // The library's own arguments, such as allocators, are classes that do nothing at their end.
+    const auto is_quiet = [&](const clang::TemplateArgument& argument) {
+      return argument.getKind() != clang::TemplateArgument::Type || ends_quietly(argument.getAsType(), visited);
+    };
+    return llvm::all_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
+      return argument.getKind() == clang::TemplateArgument::Pack ? llvm::all_of(argument.pack_elements(), is_quiet)
+                                                                 : is_quiet(argument);
+    });
+  }
+  const clang::CXXDestructorDecl* destructor = record->getDestructor();
+  if (record->isInStdNamespace() || (destructor != nullptr && destructor->isUserProvided())) return false;
+  return llvm::all_of(record->bases(), [&](const auto& base) { return ends_quietly(base.getType(), visited); }) &&
+         llvm::all_of(record->fields(), [&](const auto* field) { return ends_quietly(field->getType(), visited); });
+}
+
 }  // namespace
 
 std::optional<obstacle> lending_obstacle(clang::ASTContext& context, const clang::Expr& lender, const clang::Stmt& loop,
@@ -225,28 +252,8 @@ std::optional<obstacle> lending_obstacle(clang::ASTContext& context, const clang
 }
 
 bool has_quiet_end(clang::QualType type) {
-  if (const auto* array = type->getAsArrayTypeUnsafe()) return has_quiet_end(array->getElementType());
-  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  if (record == nullptr) return !type->isDependentType();
-  if (!record->hasDefinition()) return false;
-  if (record->hasTrivialDestructor() || is_std_class(type, {"allocator"})) return true;
-  const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
-  if (specialization != nullptr && is_std_class(clang::QualType(record->getTypeForDecl(), 0),
-                                                {"vector", "basic_string", "deque", "list", "map", "set",
-                                                 "unordered_map", "unordered_set", "pair", "tuple", "optional"})) {
-    // The library's own arguments, such as allocators, are classes that do nothing at their end.
-    const auto is_quiet = [](const clang::TemplateArgument& argument) {
-      return argument.getKind() != clang::TemplateArgument::Type || has_quiet_end(argument.getAsType());
-    };
-    return llvm::all_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
-      return argument.getKind() == clang::TemplateArgument::Pack ? llvm::all_of(argument.pack_elements(), is_quiet)
-                                                                 : is_quiet(argument);
-    });
-  }
-  const clang::CXXDestructorDecl* destructor = record->getDestructor();
-  if (record->isInStdNamespace() || (destructor != nullptr && destructor->isUserProvided())) return false;
-  return llvm::all_of(record->bases(), [](const auto& base) { return has_quiet_end(base.getType()); }) &&
-         llvm::all_of(record->fields(), [](const auto* field) { return has_quiet_end(field->getType()); });
+  class_set visited;
+  return ends_quietly(type, visited);
 }
 
 bool is_moved_quietly(clang::QualType type) {
@@ -277,13 +284,13 @@ bool is_moved_quietly(clang::QualType type) {
 
 bool has_own_allocator(clang::QualType container) {
   const clang::CXXRecordDecl* allocator = allocator_of(container);
-  return allocator != nullptr && allocator->getQualifiedNameAsString() == "std::allocator";
+  return allocator != nullptr && is_std_class(clang::QualType(allocator->getTypeForDecl(), 0), {"allocator"});
 }
 
 bool has_library_allocator(clang::QualType container) {
   const clang::CXXRecordDecl* allocator = allocator_of(container);
-  return allocator != nullptr &&
-         is_one_of(allocator->getQualifiedNameAsString(), {"std::allocator", "std::pmr::polymorphic_allocator"});
+  return has_own_allocator(container) ||
+         (allocator != nullptr && allocator->getQualifiedNameAsString() == "std::pmr::polymorphic_allocator");
 }
 
 std::vector<std::pair<std::string, SourceLocation>> free_names(const clang::ASTContext& context,

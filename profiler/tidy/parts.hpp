@@ -1,7 +1,9 @@
 // Tells of which parts the objects of a type are made.
 #pragma once
 
+#include <clang/AST/DeclCXX.h>
 #include <clang/AST/Type.h>
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/StringRef.h>
 
 namespace tarn::tidy {
@@ -10,6 +12,9 @@ namespace tarn::tidy {
 constexpr llvm::StringRef part_owners[] = {"vector",   "basic_string", "deque",    "list",          "map",
                                            "multimap", "set",          "multiset", "unordered_map", "unordered_set",
                                            "pair",     "tuple",        "optional", "array"};
+
+// The classes that a search through the parts of a class has visited: the elements of a class may be of the class.
+using class_set = llvm::SmallPtrSet<const clang::CXXRecordDecl*, 8>;
 
 // Returns whether an object of any type may be read and written by this type.
 bool is_of_bytes(clang::QualType type);

@@ -13,6 +13,7 @@
 
 #include "profiler/tidy/copies.hpp"
 #include "profiler/tidy/library_calls.hpp"
+#include "profiler/tidy/parts.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -23,8 +24,7 @@ using clang::dyn_cast;
 using clang::dyn_cast_or_null;
 using clang::isa;
 
-constexpr unsigned max_calls = 4;    // within one another
-constexpr unsigned max_nesting = 8;  // within one another
+constexpr unsigned max_calls = 4;  // within one another
 
 trace trace_of_use(clang::ASTContext& context, const clang::Expr& reference, unsigned depth);
 
@@ -239,14 +239,15 @@ bool has_storing_function(clang::ASTContext& context, const clang::CXXRecordDecl
   });
 }
 
-bool has_storing_part(clang::ASTContext& context, clang::QualType type, unsigned depth) {
+bool has_storing_part(clang::ASTContext& context, clang::QualType type, class_set& visited) {
   type = bare_type(type);
   if (const auto* array = type->getAsArrayTypeUnsafe())
-    return has_storing_part(context, array->getElementType(), depth + 1);
+    return has_storing_part(context, array->getElementType(), visited);
   const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
   if (record == nullptr) return false;
-  if (depth > max_nesting || !record->hasDefinition()) return true;
+  if (!record->hasDefinition()) return true;
   record = record->getDefinition();
+  if (!visited.insert(record).second) return false;
   if (is_of_library(*record)) {
     // The object that such a class points to is no part of it.
     const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
@@ -256,7 +257,7 @@ bool has_storing_part(clang::ASTContext& context, clang::QualType type, unsigned
     }
     const auto is_storing = [&](const clang::TemplateArgument& argument) {
       return argument.getKind() == clang::TemplateArgument::Type &&
-             has_storing_part(context, argument.getAsType(), depth + 1);
+             has_storing_part(context, argument.getAsType(), visited);
     };
     return llvm::any_of(specialization->getTemplateArgs().asArray(), [&](const clang::TemplateArgument& argument) {
       return argument.getKind() == clang::TemplateArgument::Pack ? llvm::any_of(argument.pack_elements(), is_storing)
@@ -264,11 +265,11 @@ bool has_storing_part(clang::ASTContext& context, clang::QualType type, unsigned
     });
   }
   const auto is_storing_field = [&](const clang::FieldDecl* field) {
-    return !field->getType()->isReferenceType() && has_storing_part(context, field->getType(), depth + 1);
+    return !field->getType()->isReferenceType() && has_storing_part(context, field->getType(), visited);
   };
   return has_storing_function(context, *record) ||
          llvm::any_of(record->bases(),
-                      [&](const auto& base) { return has_storing_part(context, base.getType(), depth + 1); }) ||
+                      [&](const auto& base) { return has_storing_part(context, base.getType(), visited); }) ||
          llvm::any_of(record->fields(), is_storing_field);
 }
 
@@ -276,6 +277,9 @@ bool has_storing_part(clang::ASTContext& context, clang::QualType type, unsigned
 
 trace trace_of(clang::ASTContext& context, const clang::Expr& reference) { return trace_of_use(context, reference, 0); }
 
-bool may_store_itself(clang::ASTContext& context, clang::QualType type) { return has_storing_part(context, type, 0); }
+bool may_store_itself(clang::ASTContext& context, clang::QualType type) {
+  class_set visited;
+  return has_storing_part(context, type, visited);
+}
 
 }  // namespace tarn::tidy

@@ -357,3 +357,22 @@ std::size_t of_a_list(texts parameter) {
   return copy_1.size() + copy_2.size() + copy_3.size() + copy_4.size() + copy_5.size() + copy_6.size() + copy_7.size() +
          copy_8.size() + letters;
 }
+
+// A class with elements of itself.
+struct node {
+  std::string name = long_text;
+  std::vector<node> children;
+};
+std::size_t of_a_tree(const node& source) {
+  node first;
+  // proven: 'copy_1'
+  // becomes: const node& copy_1 = first;
+  // site: 0
+  node copy_1 = first;
+  change_element();
+  // proven: 'copy_2'
+  // becomes: const node& copy_2 = source;
+  // site: 0
+  node copy_2 = source;
+  return copy_1.name.size() + copy_2.children.size();
+}

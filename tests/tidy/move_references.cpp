@@ -116,3 +116,18 @@ void of_pointers(std::vector<std::vector<const widget*>>& lists_of_pointers) {
   // site: 0
   lists_of_pointers.push_back(pointers);
 }
+
+// A class with elements of itself.
+struct node {
+  std::string name = long_text;
+  std::vector<node> children;
+};
+void of_a_tree(std::vector<node>& list) {
+  node object;
+  object.children.emplace_back();
+  // proven: 'object'
+  // becomes: list.push_back(std::move(object));
+  // site: 0
+  list.push_back(object);
+  print("later");
+}
