@@ -225,6 +225,11 @@ void store_by_address(const std::string* text) { stored = text; }
 void store_by_another(const std::string& text) { store(text); }
 void store_view(std::string_view text) { stored_view = text; }
 void store_elsewhere(const std::string& text);
+std::uintptr_t stored_number;
+void store_number(const std::string* text) { stored_number = reinterpret_cast<std::uintptr_t>(text); }
+void throw_address(const std::string* text) {
+  if (text->empty()) throw text;
+}
 const std::string& identity(const std::string& text) { return text; }
 std::size_t length(const std::string& text) {
   return identity(text).size() + static_cast<std::size_t>(std::puts(text.c_str()));
@@ -269,6 +274,14 @@ std::size_t by_storing(keeper& object, int kind) {
   // site: 0
   std::string seventh = list[6];
   object << seventh;
+  // no edit: the original of 'tenth'
+  // site: 0
+  const std::string tenth = list[6];
+  store_number(&tenth);
+  // no edit: the original of 'eleventh'
+  // site: 0
+  const std::string eleventh = list[6];
+  throw_address(&eleventh);
   // proven: 'eighth'
   // becomes: const std::string& eighth = list[7];
   // site: 0
