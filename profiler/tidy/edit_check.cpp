@@ -4,7 +4,6 @@
 #include <clang/ASTMatchers/ASTMatchers.h>
 #include <clang/Lex/HeaderSearch.h>
 #include <clang/Lex/Lexer.h>
-#include <clang/Lex/PPCallbacks.h>
 #include <clang/Lex/Preprocessor.h>
 #include <clang/Tooling/DiagnosticsYaml.h>
 #include <llvm/ADT/STLExtras.h>
@@ -21,26 +20,6 @@ namespace {
 
 using clang::SourceLocation;
 
-// Notes where a file has directives that matter to an edit.
-class directive_recorder : public clang::PPCallbacks {
- public:
-  directive_recorder(const clang::SourceManager& sources, std::vector<SourceLocation>* locations)
-      : sources_(sources), locations_(locations) {}
-  void If(SourceLocation location, clang::SourceRange, ConditionValueKind) override { add(location); }
-  void Ifdef(SourceLocation location, const clang::Token&, const clang::MacroDefinition&) override { add(location); }
-  void Ifndef(SourceLocation location, const clang::Token&, const clang::MacroDefinition&) override { add(location); }
-  void Else(SourceLocation location, SourceLocation) override { add(location); }
-  void Endif(SourceLocation location, SourceLocation) override { add(location); }
-  void PragmaDirective(SourceLocation location, clang::PragmaIntroducerKind) override { add(location); }
-
- private:
-  // A macro may write a pragma.
-  void add(SourceLocation location) { locations_->push_back(sources_.getExpansionLoc(location)); }
-
-  const clang::SourceManager& sources_;
-  std::vector<SourceLocation>* locations_;
-};
-
 bool is_same_edit(const clang::FixItHint& first, const clang::FixItHint& second) {
   return first.RemoveRange.getAsRange() == second.RemoveRange.getAsRange() && first.CodeToInsert == second.CodeToInsert;
 }
@@ -48,22 +27,6 @@ bool is_same_edit(const clang::FixItHint& first, const clang::FixItHint& second)
 bool is_same(const verdict& first, const verdict& second) {
   return first.level == second.level && first.edits.size() == second.edits.size() &&
          std::equal(first.edits.begin(), first.edits.end(), second.edits.begin(), is_same_edit);
-}
-
-// Returns the end of the `#pragma once`, or of the include guard, that begins a file; else an invalid location.
-SourceLocation end_of_guard(const clang::SourceManager& sources, const clang::LangOptions& language,
-                            clang::FileID file) {
-  clang::Lexer lexer(file, sources.getBufferOrFake(file), sources, language);
-  std::vector<clang::Token> tokens(6);
-  for (clang::Token& token : tokens) lexer.LexFromRawLexer(token);
-  const auto is_word = [&](std::size_t index, llvm::StringRef word) {
-    return tokens[index].is(clang::tok::raw_identifier) && tokens[index].getRawIdentifier() == word;
-  };
-  if (!tokens[0].is(clang::tok::hash)) return {};
-  if (is_word(1, "pragma") && is_word(2, "once")) return tokens[2].getEndLoc();
-  const bool is_guard = is_word(1, "ifndef") && tokens[3].is(clang::tok::hash) && is_word(4, "define") &&
-                        tokens[2].is(clang::tok::raw_identifier) && is_word(5, tokens[2].getRawIdentifier());
-  return is_guard ? tokens[5].getEndLoc() : SourceLocation();
 }
 
 // Writes edits into a new file of a folder, as clang-apply-replacements reads them; none where they overlap, or where a
@@ -110,8 +73,7 @@ verdict refusal(SourceLocation location, obstacle problem) {
 edit_check::edit_check(llvm::StringRef name, clang::tidy::ClangTidyContext* context)
     : ClangTidyCheck(name, context),
       has_number_(name.contains('.')),
-      path_(Options.getLocalOrGlobal("Sites", "").str()),
-      includes_(clang::tidy::utils::IncludeSorter::IS_LLVM, false) {
+      path_(Options.getLocalOrGlobal("Sites", "").str()) {
   const llvm::StringRef edits = Options.getLocalOrGlobal("Edits", "");
   if (has_number_ && !edits.empty()) edits_ = (edits + "/" + name).str();
   if (path_.empty()) return;
@@ -127,8 +89,7 @@ void edit_check::storeOptions(clang::tidy::ClangTidyOptions::OptionMap& options)
 void edit_check::registerPPCallbacks(const clang::SourceManager& sources, clang::Preprocessor* preprocessor,
                                      clang::Preprocessor*) {
   sources_ = &sources;
-  preprocessor->addPPCallbacks(std::make_unique<directive_recorder>(sources, &directives_));
-  includes_.registerPreprocessor(preprocessor);
+  places_.watch(*preprocessor);
   // Preprocessor::LookupFile would need the location of an #include.
   include_folders_.clear();
   for (const clang::DirectoryLookup& folder : preprocessor->getHeaderSearchInfo().search_dir_range())
@@ -138,6 +99,11 @@ void edit_check::registerPPCallbacks(const clang::SourceManager& sources, clang:
 bool edit_check::finds_header(llvm::StringRef header) const {
   return llvm::any_of(include_folders_,
                       [&](const std::string& folder) { return llvm::sys::fs::exists(folder + "/" + header.str()); });
+}
+
+void edit_check::run(const clang::ast_matchers::MatchFinder::MatchResult& result) {
+  context_ = result.Context;
+  check(result);
 }
 
 void edit_check::match_functions(clang::ast_matchers::MatchFinder* finder) {
@@ -158,7 +124,7 @@ void edit_check::add(SourceLocation key, verdict result) { judgements_.push_back
 bool edit_check::has_directives(const clang::SourceManager& sources, clang::SourceRange range) const {
   const SourceLocation begin = sources.getExpansionLoc(range.getBegin());
   const SourceLocation end = sources.getExpansionLoc(range.getEnd());
-  return llvm::any_of(directives_, [&](SourceLocation location) {
+  return llvm::any_of(places_.directives(), [&](SourceLocation location) {
     return sources.isWrittenInSameFile(location, begin) && !sources.isBeforeInTranslationUnit(location, begin) &&
            !sources.isBeforeInTranslationUnit(end, location);
   });
@@ -213,15 +179,10 @@ void edit_check::report_other_code(const std::vector<judgement>& judgements) {
 }
 
 void edit_check::add_include(verdict& result) {
-  const clang::FileID file = sources_->getFileID(sources_->getExpansionLoc(result.location));
-  auto include = includes_.createIncludeInsertion(file, "<" + result.header + ">");
-  if (!include) return;
-  // A file without includes would get it above everything.
-  const SourceLocation start = sources_->getLocForStartOfFile(file);
-  const SourceLocation guard = end_of_guard(*sources_, getLangOpts(), file);
-  if (guard.isValid() && include->RemoveRange.getBegin() == start)
-    include = clang::FixItHint::CreateInsertion(guard, "\n\n#include <" + result.header + ">");
-  result.edits.push_back(*include);
+  const include_places::answer line = places_.place_for(*context_, result.header, result.location);
+  if (line.edit) result.edits.push_back(*line.edit);
+  if (!line.is_possible)
+    result = refusal(result.location, {"no place is sure for #include <" + result.header + ">", result.location});
 }
 
 void edit_check::onEndOfTranslationUnit() {
@@ -230,7 +191,7 @@ void edit_check::onEndOfTranslationUnit() {
   if (has_number_) report_other_code(judgements);
   std::stable_sort(judgements.begin(), judgements.end(),
                    [](const judgement& first, const judgement& second) { return first.key < second.key; });
-  std::vector<const verdict*> reported;
+  std::vector<verdict> reported;  // without includes, of which a file gets each once
   for (auto first = judgements.begin(); first != judgements.end();) {
     auto last = std::find_if(first, judgements.end(), [&](const judgement& next) { return next.key != first->key; });
     verdict& result = first->result;
@@ -248,16 +209,17 @@ void edit_check::onEndOfTranslationUnit() {
       result.level = certainty::review;
       result.notes.push_back({"this reads the capacity of such a container", capacity->second});
     }
-    if (result.level == certainty::silent || (result.level == certainty::no_edit && !has_sites())) continue;
     // Two lines of one loop may lead to the same edit.
-    const bool is_repeated = !result.edits.empty() && llvm::any_of(reported, [&](const verdict* earlier) {
-      return earlier->text == result.text && is_same(*earlier, result);
+    const bool is_repeated = !result.edits.empty() && llvm::any_of(reported, [&](const verdict& earlier) {
+      return earlier.text == result.text && is_same(earlier, result);
     });
     if (is_repeated) continue;
+    reported.push_back(result);
+    if (!result.edits.empty() && !result.header.empty()) add_include(result);
+    if (result.level == certainty::silent || (result.level == certainty::no_edit && !has_sites())) continue;
     const char* prefix = result.level == certainty::no_edit  ? "no edit: "
                          : result.level == certainty::review ? "review: "
                                                              : "";
-    if (!result.edits.empty() && !result.header.empty()) add_include(result);
     if (!edits_.empty() && !result.edits.empty()) write_edits(*sources_, getLangOpts(), result.edits, edits_);
     {
       clang::DiagnosticBuilder diagnostic = diag(result.location, "%0%1") << prefix << result.text;
@@ -268,7 +230,6 @@ void edit_check::onEndOfTranslationUnit() {
     for (const obstacle& note : result.notes) {
       if (note.location.isValid()) diag(note.location, "%0", clang::DiagnosticIDs::Note) << note.text;
     }
-    reported.push_back(&result);
   }
   facts_.site_functions.clear();
   facts_.capacities.clear();

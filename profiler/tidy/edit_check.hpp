@@ -2,7 +2,6 @@
 #pragma once
 
 #include <clang-tidy/ClangTidyCheck.h>
-#include <clang-tidy/utils/IncludeInserter.h>
 #include <clang/AST/DeclCXX.h>
 #include <clang/ASTMatchers/ASTMatchFinder.h>
 #include <clang/Basic/Diagnostic.h>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/tidy/include_places.hpp"
 #include "profiler/tidy/sites.hpp"
 
 namespace tarn::tidy {
@@ -55,6 +55,7 @@ class edit_check : public clang::tidy::ClangTidyCheck {
   void match_sites(clang::ast_matchers::MatchFinder* finder) { finder->addMatcher(site_matcher(), &facts_); }
 
  protected:
+  const clang::ASTContext& context() const { return *context_; }  // of the last match
   bool has_sites() const { return !path_.empty(); }
   const site_list& sites() const { return sites_; }
 
@@ -97,17 +98,18 @@ class edit_check : public clang::tidy::ClangTidyCheck {
   // Says that an inclusion of a file has code with a site, and no judgement of it.
   void report_other_code(const std::vector<judgement>& judgements);
 
-  // Adds the include of the header that the edited file needs, if it has none.
+  void run(const clang::ast_matchers::MatchFinder::MatchResult& result) final;
+  // Adds the include of the header that the edited file needs, if it has none; refuses the edit where no place is sure.
   void add_include(verdict& result);
 
+  const clang::ASTContext* context_ = nullptr;
   const clang::SourceManager* sources_ = nullptr;
   bool has_number_;
   std::string edits_;  // the folder for them; empty if no file gets them
   std::string path_;
   site_list sites_;
-  std::vector<clang::SourceLocation> directives_;
   std::vector<std::string> include_folders_;
-  clang::tidy::utils::IncludeInserter includes_;
+  include_places places_;
   std::vector<judgement> judgements_;
   unit_facts facts_{*this};
 };

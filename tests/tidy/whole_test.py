@@ -228,6 +228,60 @@ inline container copy_of(const container& values) {
             self.assertEqual(header.read_text(encoding="utf-8"),
                              f"{guard}\n\n#include <tarn/pooled.hpp>\n\n// A node.\n{pooled}{end}")
 
+    def pool(self, text):
+        """Asks tarn-pooled for an edit of a unit that makes a node, and returns the answer and the text after it."""
+        unit = self.write("unit.cpp", text)
+        line = text[:text.index("new node")].count("\n") + 1
+        sites = self.write("sites.json", json.dumps(
+            {"sites": [{"file": str(unit), "line": line, "check": "tarn-pooled", "bytes": 0}]}))
+        result = self.tidy(unit, "--fix", f"--extra-arg=-I{INCLUDES}", f"--extra-arg=-I{self.folder}",
+                           checks="tarn-pooled", sites=sites)
+        return result.stdout + result.stderr, unit.read_text(encoding="utf-8")
+
+    def test_an_include_stands_where_it_means_the_same_in_each_configuration(self):
+        node = "struct node {\n  node() {} ~node() {}\n};\nnode* make_node() { return new node; }\n"
+        pooled = node.replace("node {", "node : public tarn::pooled<node> {", 1)
+        self.write("own.hpp", "#pragma once\n")
+        self.write("z.inc", "inline int last() { return 3; }\n")
+        line = "#include <tarn/pooled.hpp>\n"
+        for before, after in [
+                ('extern "C" {\n#include <stdio.h>\n}\n#include "own.hpp"\n', "@"),
+                ('#ifdef _WIN32\n#include <windows.h>\n#else\n#include <unistd.h>\n#endif\n#include "own.hpp"\n', "@"),
+                ('#if 0\n#include <zlib.h>\n#elif 1\n#include <unistd.h>\n#endif\n#include "own.hpp"\n', "@"),
+                ('#define private public\n#include <vector>\n#undef private\n#include "own.hpp"\n', "@"),
+                ('#pragma pack(push, 1)\n#include <vector>\n#pragma pack(pop)\n#include "own.hpp"\n', "@"),
+                ('namespace later {\n#include <z.inc>\n}\n', "#"),
+                ('/* The first\n*/ #include <string>\n#include "own.hpp"  // ours\n', "@"),
+                ('#include "own.hpp"\n\n#include <cstdio>\n  #include <vector>\nint number;\n#include <list>\n',
+                 '#include "own.hpp"\n\n#include <cstdio>\n#include <tarn/pooled.hpp>\n  #include <vector>\n'
+                 'int number;\n#include <list>\n'),
+                ('#include <cstdio>\n#include <map>\n\n#include <vector>\n',
+                 '#include <cstdio>\n#include <map>\n#include <tarn/pooled.hpp>\n\n#include <vector>\n'),
+                ('#ifdef NODE\n#include <tarn/pooled.hpp>\n#endif\n#include "own.hpp"\n', "@"),
+                ('#ifndef NODE\n#define NODE\n#endif\n#include "own.hpp"\n', "@"),
+                ("", f"{line}\n")]:
+            answer, text = self.pool(before + node)
+            self.assertIn("'node' is made on the heap", answer)
+            expected = {"@": before + line, "#": f"{line}\n{before}"}.get(after, after)
+            self.assertEqual(text, expected + pooled)
+
+    def test_an_edit_without_a_sure_place_for_its_include_is_not_made(self):
+        node = "struct node {\n  node() {} ~node() {}\n};\nnode* make_node() { return new node; }\n"
+        for before in ("#define NDEBUG\n#ifdef __linux__\n#include <cassert>\n#endif\n",
+                       "#ifndef NODE\n#define NODE\n#endif\n"):
+            answer, text = self.pool(before + node)
+            self.assertIn("no edit: no place is sure for #include <tarn/pooled.hpp>", answer)
+            self.assertEqual(text, before + node)
+        # The file is a part of a namespace.
+        body = self.write("body.inc", node)
+        unit = self.write("unit.cpp", "namespace app {\n#include \"body.inc\"\n}\n")
+        sites = self.write("sites.json", json.dumps(
+            {"sites": [{"file": str(body), "line": 4, "check": "tarn-pooled", "bytes": 0}]}))
+        result = self.tidy(unit, "--header-filter=.*", "--fix", f"--extra-arg=-I{INCLUDES}", checks="tarn-pooled",
+                           sites=sites)
+        self.assertIn("no edit: no place is sure", result.stdout)
+        self.assertEqual(body.read_text(encoding="utf-8"), node)
+
     def test_nothing_is_recycled_without_a_recording(self):
         unit = self.write("unit.cpp", RECYCLING.removeprefix("#pragma once\n"))
         result = self.tidy(unit, f"--extra-arg=-I{INCLUDES}", checks="tarn-recycle")
