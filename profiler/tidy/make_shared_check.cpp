@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "profiler/tidy/forwarded_arguments.hpp"
 #include "profiler/tidy/syntax.hpp"
 
 namespace tarn::tidy {
@@ -21,86 +22,33 @@ using clang::isa;
 
 constexpr std::int64_t max_cleared_bytes = 256;  // make_shared<T>() zeroes members that `new T` leaves uninitialised
 
-// Returns whether a value of a class can be handed on by moving or copying it.
-bool is_movable(const clang::CXXRecordDecl& record) {
-  if (record.needsImplicitMoveConstructor() || record.needsImplicitCopyConstructor()) return true;
-  return llvm::any_of(record.ctors(), [](const clang::CXXConstructorDecl* constructor) {
-    return constructor->isCopyOrMoveConstructor() && !constructor->isDeleted() &&
-           constructor->getAccess() == clang::AS_public;
-  });
+// Returns the type that a shared_ptr or a weak_ptr points to, null where it is neither.
+clang::QualType pointee_of(clang::QualType pointer) { return element_of(pointer.getNonReferenceType()); }
+
+// Returns whether an object of a type may be owned by a pointer to another type.
+bool may_be_owned_as(const clang::ASTContext& context, clang::QualType type, clang::QualType pointee) {
+  if (pointee->isVoidType() || context.hasSameUnqualifiedType(type, pointee)) return true;
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  const clang::CXXRecordDecl* base = pointee->getAsCXXRecordDecl();
+  return record != nullptr && base != nullptr && record->hasDefinition() && base->hasDefinition() &&
+         record->isDerivedFrom(base);
 }
 
-bool has_private_base(const clang::CastExpr& cast) {
-  return llvm::any_of(
-      cast.path(), [](const clang::CXXBaseSpecifier* base) { return base->getAccessSpecifier() != clang::AS_public; });
-}
-
-// Returns the reason why std::make_shared would pass the argument on as another type or value; empty if there is none.
-std::string objection_to(clang::ASTContext& context, const clang::Expr& argument) {
-  if (isa<clang::InitListExpr>(argument.IgnoreImplicit())) return "has no type of its own";
-  if (llvm::StringRef(text_at(context, argument.getSourceRange())).startswith("{")) return "has no type of its own";
-  const clang::Expr* expression = &argument;
-  while (true) {
-    expression = expression->IgnoreParens();
-    if (const auto* cast = dyn_cast<clang::ImplicitCastExpr>(expression)) {
-      const clang::CastKind kind = cast->getCastKind();
-      if (kind == clang::CK_NullToPointer && !cast->getSubExpr()->getType()->isNullPtrType()) {
-        return "is a null pointer only as a literal";
-      }
-      if ((kind == clang::CK_DerivedToBase || kind == clang::CK_UncheckedDerivedToBase) && has_private_base(*cast)) {
-        return "is converted to a private base";
-      }
-      expression = cast->getSubExpr();
-    } else if (const auto* full = dyn_cast<clang::FullExpr>(expression)) {
-      expression = full->getSubExpr();
-    } else if (const auto* temporary = dyn_cast<clang::MaterializeTemporaryExpr>(expression)) {
-      expression = temporary->getSubExpr();
-    } else if (const auto* bound = dyn_cast<clang::CXXBindTemporaryExpr>(expression)) {
-      expression = bound->getSubExpr();
-    } else if (const auto* address = dyn_cast<clang::UnaryOperator>(expression);
-               address != nullptr && address->getOpcode() == clang::UO_AddrOf) {
-      expression = address->getSubExpr();
-    } else {
-      break;
-    }
-  }
-  if (expression->refersToBitField()) return "is a bit-field";
-  const clang::ValueDecl* named = nullptr;
-  if (const auto* reference = dyn_cast<clang::DeclRefExpr>(expression)) {
-    if (isa<clang::FunctionDecl>(reference->getDecl()) && reference->hadMultipleCandidates()) return "is overloaded";
-    named = reference->getDecl();
-  } else if (const auto* member = dyn_cast<clang::MemberExpr>(expression)) {
-    named = member->getMemberDecl();
-  }
-  const auto* variable = dyn_cast_or_null<clang::VarDecl>(named);
-  if (variable != nullptr && variable->isStaticDataMember() && !variable->isInline() &&
-      variable->getDefinition() == nullptr) {
-    return "is a constant without a definition";
-  }
-  if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(&argument)) {
-    const clang::CXXConstructorDecl* function = construction->getConstructor();
-    if (function->getAccess() != clang::AS_public && function->getAccess() != clang::AS_none) {
-      return "is converted by a private function";
-    }
-    if (!is_movable(*function->getParent())) return "cannot be moved";
-  }
-  return "";
-}
-
-// Returns the class that a shared_ptr or a weak_ptr points to, null where it points to none.
-const clang::CXXRecordDecl* pointee_of(clang::QualType type) {
-  const auto* pointer =
-      dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(type.getNonReferenceType()->getAsCXXRecordDecl());
-  if (pointer == nullptr || pointer->getTemplateArgs().size() == 0 ||
-      pointer->getTemplateArgs()[0].getKind() != clang::TemplateArgument::Type) {
-    return nullptr;
-  }
-  return pointer->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl();
-}
-
-bool is_or_derives(const clang::CXXRecordDecl& record, const clang::CXXRecordDecl& base) {
-  return record.getCanonicalDecl() == base.getCanonicalDecl() ||
-         (record.hasDefinition() && base.hasDefinition() && record.isDerivedFrom(&base));
+// Returns whether an expression is a variable, or a member of one, that no argument of a call changes for another.
+bool is_fixed_object(clang::ASTContext& context, const clang::Expr& object, const clang::CXXNewExpr& creation) {
+  const clang::Expr* part = object.IgnoreParenImpCasts();
+  if (isa<clang::DeclRefExpr, clang::CXXThisExpr>(part)) return true;
+  const auto* member = dyn_cast<clang::MemberExpr>(part);
+  if (member == nullptr) return false;
+  const bool is_by_pointer = member->isArrow() && !isa<clang::CXXThisExpr>(member->getBase()->IgnoreParenImpCasts());
+  const clang::CXXConstructExpr* construction = creation.getConstructExpr();
+  const bool changes_something =
+      construction == nullptr
+          ? creation.getInitializer() != nullptr && creation.getInitializer()->HasSideEffects(context)
+          : llvm::any_of(construction->arguments(),
+                         [&](const clang::Expr* argument) { return argument->HasSideEffects(context); });
+  if (is_by_pointer && changes_something) return false;
+  return is_fixed_object(context, *member->getBase(), creation);
 }
 
 // Returns true if a call is a whole statement, so that its type does not matter.
@@ -151,7 +99,7 @@ void make_shared_check::registerMatchers(clang::ast_matchers::MatchFinder* finde
 
 void make_shared_check::check(const clang::ast_matchers::MatchFinder::MatchResult& result) {
   const auto add_weak = [&](clang::QualType type, clang::SourceLocation location) {
-    if (const clang::CXXRecordDecl* record = pointee_of(type)) weak_uses_.push_back({record, location});
+    if (const clang::QualType pointee = pointee_of(type); !pointee.isNull()) weak_uses_.push_back({pointee, location});
   };
   if (const auto* type = result.Nodes.getNodeAs<clang::TypeLoc>("weak-type")) {
     add_weak(type->getType(), type->getBeginLoc());
@@ -178,8 +126,8 @@ void make_shared_check::check(const clang::ast_matchers::MatchFinder::MatchResul
   if (has_sites() && sites().find(*result.SourceManager, owner->getSourceRange()) == nullptr) return;
   if (result.SourceManager->isInSystemHeader(result.SourceManager->getExpansionLoc(creation->getBeginLoc()))) return;
   if (creation->isInstantiationDependent()) return;
-  candidates_.push_back({creation->getBeginLoc(), creation->getAllocatedType()->getAsCXXRecordDecl(),
-                         judge(*result.Context, *owner, *creation)});
+  candidates_.push_back(
+      {creation->getBeginLoc(), creation->getAllocatedType(), judge(*result.Context, *owner, *creation)});
 }
 
 verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& owner,
@@ -199,7 +147,7 @@ verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& 
     return refuse("this is no plain new", start);
   }
   const clang::QualType type = creation.getAllocatedType();
-  if (type.hasQualifiers() || creation.getAllocatedTypeSourceInfo()->getType()->getContainedAutoType() != nullptr) {
+  if (type.hasQualifiers() || creation.getAllocatedTypeSourceInfo()->getType()->getContainedDeducedType() != nullptr) {
     return refuse("the type is not written out", start);
   }
   const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
@@ -244,24 +192,15 @@ verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& 
       break;
     }
   }
-  if (construction != nullptr) {
-    for (const clang::Expr* argument : construction->arguments()) {
-      if (isa<clang::CXXDefaultArgExpr>(argument)) continue;
-      const std::string objection = objection_to(context, *argument);
-      if (!objection.empty()) return refuse("an argument " + objection, argument->getBeginLoc());
-    }
-  } else if (creation.getInitializer() != nullptr && creation.getInitializationStyle() == clang::CXXNewExpr::CallInit) {
-    const auto* list = dyn_cast<clang::ParenListExpr>(creation.getInitializer());
-    if (list == nullptr || list->getNumExprs() != 1 || !objection_to(context, *list->getExpr(0)).empty()) {
-      const std::string objection =
-          list == nullptr ? objection_to(context, *creation.getInitializer()) : "has no type of its own";
-      if (!objection.empty()) return refuse("an argument " + objection, start);
-    }
-  }
+  const forwarding passing = forwarding_of(context, creation);
+  if (passing.level == certainty::no_edit) return refuse(passing.problem.text, passing.problem.location);
 
   const std::string name = text_at(context, creation.getAllocatedTypeSourceInfo()->getTypeLoc().getSourceRange());
   if (name.empty()) return refuse("a macro writes this code", start);
-  const std::string made_shared = "std::make_shared<" + name + ">" + arguments;
+  verdict result;
+  result.level = passing.level;
+  if (passing.level == certainty::review) result.notes.push_back(passing.problem);
+  const std::string made_shared = outer_namespace(context, "std") + "::make_shared<" + name + ">" + arguments;
   clang::SourceRange replaced_range = creation.getSourceRange();
   std::string replacement = made_shared;
   if (const auto* call = dyn_cast<clang::CXXMemberCallExpr>(&owner)) {
@@ -271,6 +210,10 @@ verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& 
     }
     const std::string object = text_at(context, member->getBase()->getSourceRange());
     if (object.empty()) return refuse("a macro writes this code", start);
+    if (!is_fixed_object(context, *member->getBase(), creation)) {
+      result.level = certainty::review;
+      result.notes.push_back({"the arguments would be evaluated before the pointer is found", member->getBeginLoc()});
+    }
     replaced_range = call->getSourceRange();
     replacement = object + " = " + made_shared;
   } else {
@@ -282,16 +225,13 @@ verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& 
       const clang::DynTypedNodeList outer = context.getParents(*bound);
       cast = outer.empty() ? nullptr : outer[0].get<clang::CXXFunctionalCastExpr>();
     }
-    const clang::CXXRecordDecl* pointee = pointee_of(owner.getType());
-    const bool is_same_class =
-        record != nullptr && pointee != nullptr && pointee->getCanonicalDecl() == record->getCanonicalDecl();
+    const clang::QualType pointee = pointee_of(owner.getType());
+    const bool is_same_type = !pointee.isNull() && context.hasSameType(pointee, type);
     const clang::Expr* whole = isa<clang::CXXTemporaryObjectExpr>(owner) ? &owner : cast;
-    if (whole != nullptr && is_same_class && is_editable(context, whole->getSourceRange())) {
+    if (whole != nullptr && is_same_type && is_editable(context, whole->getSourceRange())) {
       replaced_range = whole->getSourceRange();
     }
   }
-  verdict result;
-  result.level = certainty::proven;
   result.location = replaced_range.getBegin();
   result.text = "'" + name + "' and its counts in one block: std::make_shared";
   result.edits.push_back(clang::FixItHint::CreateReplacement(replaced_range, replacement));
@@ -300,14 +240,10 @@ verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& 
 
 void make_shared_check::onEndOfTranslationUnit() {
   for (candidate& next : candidates_) {
-    const auto weak = llvm::find_if(weak_uses_, [&](const weak_use& use) {
-      return next.record != nullptr && is_or_derives(*next.record, *use.record);
-    });
-    if (next.result.level == certainty::proven && weak != weak_uses_.end()) {
-      next.result.level = certainty::no_edit;
-      next.result.edits.clear();
-      next.result.text = "a weak_ptr could keep the memory of the object";
-      next.result.notes = {{"the weak_ptr is here", weak->location}};
+    const auto weak = llvm::find_if(
+        weak_uses_, [&](const weak_use& use) { return may_be_owned_as(context(), next.type, use.pointee); });
+    if (next.result.level >= certainty::review && weak != weak_uses_.end()) {
+      next.result = refusal(next.key, {"a weak_ptr could keep the memory of the object", weak->location});
     }
     add(next.key, std::move(next.result));
   }

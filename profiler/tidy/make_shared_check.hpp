@@ -19,11 +19,11 @@ class make_shared_check : public edit_check {
  private:
   struct candidate {
     clang::SourceLocation key;
-    const clang::CXXRecordDecl* record;  // null for built-in types
+    clang::QualType type;
     verdict result;
   };
   struct weak_use {
-    const clang::CXXRecordDecl* record;
+    clang::QualType pointee;
     clang::SourceLocation location;
   };
   verdict judge(clang::ASTContext& context, const clang::Expr& owner, const clang::CXXNewExpr& creation) const;

@@ -73,6 +73,25 @@ const clang::ValueDecl* pattern_of(const clang::ValueDecl& declaration) {
   return finder.declaration_at_location;
 }
 
+// Returns whether a namespace or a class of the program declares a namespace or a type of this name.
+bool declares_inside(const clang::ASTContext& context, const clang::DeclContext& scope, llvm::StringRef name) {
+  for (const clang::Decl* declaration : scope.decls()) {
+    const auto* inner = dyn_cast<clang::DeclContext>(declaration);
+    if (inner == nullptr || !isa<clang::NamespaceDecl, clang::LinkageSpecDecl, clang::CXXRecordDecl>(declaration) ||
+        context.getSourceManager().isInSystemHeader(declaration->getLocation())) {
+      continue;
+    }
+    const bool has_name = llvm::any_of(inner->decls(), [&](const clang::Decl* part) {
+      const auto* named = dyn_cast<clang::NamedDecl>(part);
+      return named != nullptr && isa<clang::NamespaceDecl, clang::NamespaceAliasDecl, clang::TypeDecl>(named) &&
+             !named->isImplicit() && named->getIdentifier() != nullptr && named->getName() == name;
+    });
+    const bool is_transparent = isa<clang::LinkageSpecDecl>(declaration);
+    if ((has_name && !is_transparent) || declares_inside(context, *inner, name)) return true;
+  }
+  return false;
+}
+
 // Returns the type that a name refers to, through a reference or a pointer.
 clang::QualType object_type(clang::QualType type) {
   type = type.getNonReferenceType();
@@ -171,6 +190,11 @@ bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llv
   const clang::TemplateDecl* named = specialization->getTemplateName().getAsTemplateDecl();
   return named != nullptr && !specialization->isTypeAlias() && named->isInStdNamespace() &&
          llvm::is_contained(names, named->getName());
+}
+
+std::string outer_namespace(const clang::ASTContext& context, llvm::StringRef name) {
+  const bool is_hidden = declares_inside(context, *context.getTranslationUnitDecl(), name);
+  return (is_hidden ? "::" : "") + name.str();
 }
 
 llvm::StringRef name_of(const clang::FunctionDecl* function) {

@@ -51,6 +51,10 @@ bool is_std_class(clang::QualType type, llvm::ArrayRef<llvm::StringRef> names);
 // declaration outside of templates has no pattern.
 bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llvm::ArrayRef<llvm::StringRef> names);
 
+// Returns the name of a namespace at file scope as code in any scope may write it: `::std` where a scope of the unit
+// has a namespace or a type `std` of its own.
+std::string outer_namespace(const clang::ASTContext& context, llvm::StringRef name);
+
 // Returns the name of a function, empty for an operator, a constructor or null.
 llvm::StringRef name_of(const clang::FunctionDecl* function);
 

@@ -2,7 +2,9 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <source_location>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,6 +76,9 @@ void forms(const std::string& name) {
   // becomes: std::shared_ptr<base> as_base(std::make_shared<object>(3));
   std::shared_ptr<base> as_base(new object(3));
   // proven: 'object'
+  // becomes: auto constant = std::shared_ptr<const object>(std::make_shared<object>(3));
+  auto constant = std::shared_ptr<const object>(new object(3));
+  // proven: 'object'
   // becomes: auto cast = std::shared_ptr<base>(std::make_shared<object>(3));
   auto cast = std::shared_ptr<base>(new object(3));
   // proven: 'plain'
@@ -93,6 +98,27 @@ void forms(const std::string& name) {
   std::function<object_pointer()> later = [] { return object_pointer(new object(6)); };
 }
 
+// The text of the string stays where it is: the view refers to no temporary.
+struct view {
+  std::string_view text;
+  explicit view(std::string_view initial) : text(initial) {}
+};
+struct reference {
+  const std::string& text;
+  explicit reference(const std::string& initial) : text(initial) {}
+};
+void lasting_arguments(const std::string& name) {
+  // proven: 'view'
+  // becomes: std::shared_ptr<view> of_string(std::make_shared<view>(name));
+  std::shared_ptr<view> of_string(new view(name));
+  // proven: 'reference'
+  // becomes: std::shared_ptr<reference> of_name(std::make_shared<reference>(name));
+  std::shared_ptr<reference> of_name(new reference(name));
+  // proven: 'reference'
+  // becomes: std::shared_ptr<reference> of_temporary(std::make_shared<reference>(name + "x"));
+  std::shared_ptr<reference> of_temporary(new reference(name + "x"));
+}
+
 struct shares : std::enable_shared_from_this<shares> {
   shares() {}
 };
@@ -104,6 +130,45 @@ auto itself() {
 }
 
 }  // namespace proven
+
+namespace reviewed {
+
+struct reference {
+  const std::string& text;
+  explicit reference(const std::string& initial = "text") : text(initial) {}
+};
+void use(const std::shared_ptr<reference>& pointer);
+
+// The string would end inside of std::make_shared.
+void temporary() {
+  // review: 'reference'
+  // becomes: use(std::make_shared<reference>("text"));
+  use(std::shared_ptr<reference>(new reference("text")));
+  // review: 'reference'
+  // becomes: use(std::make_shared<reference>());
+  use(std::shared_ptr<reference>(new reference()));
+}
+
+// An assignment evaluates its right side first.
+void order(std::vector<object_pointer>& list, std::size_t next) {
+  // review: 'object'
+  // becomes: list[next++] = std::make_shared<object>(static_cast<int>(next));
+  list[next++].reset(new object(static_cast<int>(next)));
+}
+struct node {
+  explicit node(int) {}
+  std::shared_ptr<node> next;
+};
+void order_of_pointer(node* last) {
+  // proven: 'node'
+  // becomes: last->next = std::make_shared<node>(2);
+  last->next.reset(new node(2));
+  // review: 'node'
+  // becomes: last->next = std::make_shared<node>((last = nullptr, 1));
+  last->next.reset(new node((last = nullptr, 1)));
+}
+
+}  // namespace reviewed
 
 namespace silent {
 
@@ -148,6 +213,7 @@ void overloaded(long);
 struct bits {
   int first : 3;
   static const int constant = 4;
+  static const int second_constant = 5;
 };
 struct aggregate {
   int first, second;
@@ -165,6 +231,67 @@ struct hidden_base : private base {
   };
   auto make() { return std::shared_ptr<takes_base>(new takes_base(this)); }
 };
+
+struct located {
+  explicit located(int, std::source_location = std::source_location::current()) {}
+};
+struct located_by_compiler {
+  explicit located_by_compiler(int, const char* = __builtin_FUNCTION()) {}
+};
+struct guard {
+  explicit guard(int) {}
+  guard(const guard&) {}
+  ~guard() {}
+};
+struct takes_guard {
+  explicit takes_guard(guard) {}
+  explicit takes_guard(const std::pair<guard, int>&) {}
+};
+struct takes_guards {
+  explicit takes_guards(std::pair<guard, int>) {}
+};
+guard make_guard();
+std::pair<guard, int> make_guards();
+struct computed {
+  template <std::size_t length>
+  consteval computed(const char (&)[length]) {}
+};
+struct takes_computed {
+  explicit takes_computed(computed) {}
+};
+class opaque {
+ public:
+  auto make() { return std::shared_ptr<object>(new object(*this)); }
+
+ private:
+  operator int() const { return 3; }
+};
+struct __attribute__((packed)) packed {
+  char letter;
+  int number;
+};
+template <class Value>
+Value twice(Value value) {
+  return value * 2;
+}
+struct takes_pointers {
+  explicit takes_pointers(const int*) {}
+  explicit takes_pointers(int (*)(int)) {}
+};
+void arguments(packed& bytes, int length) {
+  std::shared_ptr<located> line(new located(1));
+  std::shared_ptr<located_by_compiler> function_name(new located_by_compiler(1));
+  std::shared_ptr<takes_guard> second_move(new takes_guard(make_guard()));
+  std::shared_ptr<takes_guards> second_moves(new takes_guards(make_guards()));
+  std::shared_ptr<takes_guard> conversion(new takes_guard(guard(1)));
+  std::shared_ptr<takes_computed> constant(new takes_computed("text"));
+  std::shared_ptr<object> packed_member(new object(bytes.number));
+  int array[length];
+  std::shared_ptr<takes_pointers> elements(new takes_pointers(array));
+  std::shared_ptr<takes_pointers> function(new takes_pointers(twice));
+  std::shared_ptr<object> choice(new object(length > 3 ? bits::constant : bits::second_constant));
+  std::shared_ptr<box<int>> deduced(new box(3));
+}
 
 void objects(bits& bit) {
   std::shared_ptr<private_destructor> destroyed(new private_destructor, &private_destructor::destroy);
@@ -221,6 +348,11 @@ void observe() {
   std::shared_ptr<observed> object(new observed);
   std::shared_ptr<observed> child(new observed_child);
   observers.push_back(object);
+}
+std::vector<std::weak_ptr<long>> numbers;
+void observe_number() {
+  std::shared_ptr<long> number(new long(3));
+  numbers.push_back(number);
 }
 struct watched : std::enable_shared_from_this<watched> {
   watched() {}
