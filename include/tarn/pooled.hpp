@@ -8,6 +8,19 @@
 #include <tarn/detail/fast_path.hpp>
 
 namespace tarn {
+namespace detail {
+
+// Functions here, and not private ones of `pooled`, leave all names to the classes derived from it.
+[[gnu::always_inline]] inline void* allocate_or_throw(std::size_t bytes, std::size_t alignment) {
+  void* const block = allocate(local_heap, bytes, alignment);
+  if (block == nullptr) [[unlikely]] {
+    throw_bad_alloc();
+  }
+  return block;
+}
+constexpr std::size_t to_size(std::align_val_t alignment) { return static_cast<std::size_t>(alignment); }
+
+}  // namespace detail
 
 /// Gives a class `new` and `delete` on the current heap:
 ///
@@ -19,21 +32,21 @@ namespace tarn {
 template <class T>
 struct pooled {
   // clang-format off
-  [[gnu::always_inline]] static void* operator new(std::size_t bytes) { return make(bytes, detail::block_alignment); }
-  [[gnu::always_inline]] static void* operator new[](std::size_t bytes) { return make(bytes, detail::block_alignment); }
-  [[gnu::always_inline]] static void* operator new(std::size_t bytes, std::align_val_t a) { return make(bytes, to_size(a)); }
-  [[gnu::always_inline]] static void* operator new[](std::size_t bytes, std::align_val_t a) { return make(bytes, to_size(a)); }
-  [[gnu::always_inline]] static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return attempt(bytes, detail::block_alignment); }
-  [[gnu::always_inline]] static void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return attempt(bytes, detail::block_alignment); }
-  [[gnu::always_inline]] static void* operator new(std::size_t bytes, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(bytes, to_size(a)); }
-  [[gnu::always_inline]] static void* operator new[](std::size_t bytes, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(bytes, to_size(a)); }
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes) { return detail::allocate_or_throw(bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t bytes) { return detail::allocate_or_throw(bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes, std::align_val_t a) { return detail::allocate_or_throw(bytes, detail::to_size(a)); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t bytes, std::align_val_t a) { return detail::allocate_or_throw(bytes, detail::to_size(a)); }
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return detail::allocate(detail::local_heap, bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return detail::allocate(detail::local_heap, bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new(std::size_t bytes, std::align_val_t a, const std::nothrow_t&) noexcept { return detail::allocate(detail::local_heap, bytes, detail::to_size(a)); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t bytes, std::align_val_t a, const std::nothrow_t&) noexcept { return detail::allocate(detail::local_heap, bytes, detail::to_size(a)); }
   [[gnu::always_inline]] static void* operator new(std::size_t, void* memory) noexcept { return memory; }
   [[gnu::always_inline]] static void* operator new[](std::size_t, void* memory) noexcept { return memory; }
 
-  [[gnu::always_inline]] static void operator delete(void* p, std::size_t bytes) noexcept { give(p, bytes, detail::block_alignment); }
-  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t bytes) noexcept { give(p, bytes, detail::block_alignment); }
-  [[gnu::always_inline]] static void operator delete(void* p, std::size_t bytes, std::align_val_t a) noexcept { give(p, bytes, to_size(a)); }
-  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t bytes, std::align_val_t a) noexcept { give(p, bytes, to_size(a)); }
+  [[gnu::always_inline]] static void operator delete(void* p, std::size_t bytes) noexcept { detail::deallocate(detail::local_heap, p, bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t bytes) noexcept { detail::deallocate(detail::local_heap, p, bytes, detail::block_alignment); }
+  [[gnu::always_inline]] static void operator delete(void* p, std::size_t bytes, std::align_val_t a) noexcept { detail::deallocate(detail::local_heap, p, bytes, detail::to_size(a)); }
+  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t bytes, std::align_val_t a) noexcept { detail::deallocate(detail::local_heap, p, bytes, detail::to_size(a)); }
   [[gnu::always_inline]] static void operator delete(void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local_heap, p); }
   [[gnu::always_inline]] static void operator delete[](void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local_heap, p); }
   [[gnu::always_inline]] static void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local_heap, p); }
@@ -41,23 +54,6 @@ struct pooled {
   [[gnu::always_inline]] static void operator delete(void*, void*) noexcept {}
   [[gnu::always_inline]] static void operator delete[](void*, void*) noexcept {}
   // clang-format on
-
- private:
-  static constexpr std::size_t to_size(std::align_val_t a) { return static_cast<std::size_t>(a); }
-
-  [[gnu::always_inline]] static void* attempt(std::size_t bytes, std::size_t alignment) noexcept {
-    return detail::allocate(detail::local_heap, bytes, alignment);
-  }
-  [[gnu::always_inline]] static void* make(std::size_t bytes, std::size_t alignment) {
-    void* const block = attempt(bytes, alignment);
-    if (block == nullptr) [[unlikely]] {
-      detail::throw_bad_alloc();
-    }
-    return block;
-  }
-  [[gnu::always_inline]] static void give(void* block, std::size_t bytes, std::size_t alignment) noexcept {
-    detail::deallocate(detail::local_heap, block, bytes, alignment);
-  }
 };
 
 /// Wraps a value of a non-class type, so that the value and arrays of it can live in the

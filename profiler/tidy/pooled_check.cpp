@@ -21,7 +21,7 @@ namespace {
 using clang::SourceLocation;
 
 constexpr const char* pooled_header = "tarn/pooled.hpp";
-constexpr llvm::StringRef names_in_base[] = {"make", "give", "attempt", "to_size"};  // of tarn::pooled
+constexpr const char* name_in_base = "pooled";  // each class has its own name inside, and so have those derived from it
 
 // Returns a base whose objects cannot be deleted for those of the class, or null. Then `delete` would not find the
 // operator of the class.
@@ -49,6 +49,41 @@ const clang::CXXRecordDecl* base_with_objects(const clang::ASTContext& context, 
     return result == nullptr;
   });
   return result;
+}
+
+// Returns where the text of a class, or of its functions, has the name of the base; else an invalid location.
+SourceLocation name_of_base_in(const clang::ASTContext& context, const clang::CXXRecordDecl& record) {
+  const auto find_name = [&](clang::SourceRange range) {
+    for (const auto& [word, location] : free_names(context, range)) {
+      if (word == name_in_base) return location;
+    }
+    return SourceLocation();
+  };
+  if (!is_editable(context, record.getSourceRange())) return {};
+  SourceLocation result = find_name(record.getSourceRange());
+  for (const clang::CXXMethodDecl* method : record.methods()) {
+    const clang::FunctionDecl* body = nullptr;
+    if (result.isInvalid() && method->hasBody(body) && is_editable(context, body->getSourceRange()))
+      result = find_name(body->getSourceRange());
+  }
+  return result;
+}
+
+// Returns whether the compiler may run code that makes or ends an object of a class. It has no operators but its own.
+bool may_run_while_compiling(clang::ASTContext& context, const clang::CXXRecordDecl& record,
+                             const clang::Expr& expression) {
+  if (!record.hasDefinition() || !record.getDefinition()->hasConstexprDestructor()) return false;
+  for (const clang::DynTypedNode& node : nodes_around(context, expression)) {
+    const auto* variable = node.get<clang::VarDecl>();
+    const auto* function = node.get<clang::FunctionDecl>();
+    const auto* lambda = node.get<clang::LambdaExpr>();
+    if (function == nullptr && lambda != nullptr) function = lambda->getCallOperator();
+    if ((variable != nullptr && variable->isConstexpr()) || (function != nullptr && function->isConstexpr()) ||
+        node.get<clang::FieldDecl>() != nullptr || node.get<clang::StaticAssertDecl>() != nullptr) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Returns whether a shared_ptr takes over a new object. std::make_shared, which saves more, takes no memory from a
@@ -98,12 +133,11 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
     // A unit that makes no object may still have an objection.
     if (sites().find(sources, derived->getLocation()) != nullptr)
       candidates_.push_back({derived, derived->getLocation(), judge(*result.Context, *derived, nullptr)});
-    if (derived->isDependentContext() || derived->getNumBases() < 2) return;
-    derived->forallBases([&](const clang::CXXRecordDecl* base) {
-      objections_.push_back(
-          {base->getCanonicalDecl(), "", {"a class has it and another base", derived->getLocation()}});
-      return true;
-    });
+    if (derived->isDependentContext() || derived->getNumBases() == 0) return;
+    if (derived->getNumBases() > 1)
+      object_to_bases(*derived, {"a class has it and another base", derived->getLocation()});
+    const SourceLocation shared_name = name_of_base_in(*result.Context, *derived);
+    if (shared_name.isValid()) object_to_bases(*derived, {"tarn::pooled has this name, too", shared_name});
     return;
   }
   if (const auto* heap = result.Nodes.getNodeAs<clang::VarDecl>("heap")) {
@@ -116,14 +150,14 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
     const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
     if (type->isVoidType()) objections_.push_back({nullptr, "", {"the code deletes a void*", end->getBeginLoc()}});
     if (record == nullptr) return;
-    if (end->isGlobalDelete())
-      objections_.push_back({record->getCanonicalDecl(), "", {"::delete frees the object", end->getBeginLoc()}, true});
+    if (end->isGlobalDelete()) object(*record, {"::delete frees the object", end->getBeginLoc()}, true);
+    if (may_run_while_compiling(*result.Context, *record, *end))
+      object(*record, {"the compiler may run this code", end->getBeginLoc()}, true);
     const clang::CXXRecordDecl* definition = record->getDefinition();
     // A template is instantiated at the end of the unit, with the class.
     if (definition != nullptr && !is_in_instantiation(*result.Context, *end) &&
         sources.isBeforeInTranslationUnit(end->getBeginLoc(), definition->getBeginLoc())) {
-      objections_.push_back(
-          {record->getCanonicalDecl(), "", {"delete does not know the class here", end->getBeginLoc()}, true});
+      object(*record, {"delete does not know the class here", end->getBeginLoc()}, true);
     }
     return;
   }
@@ -139,7 +173,7 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
     if (is_in_library || creation->isInstantiationDependent()) return;
     if (record != nullptr && (creation->isGlobalNew() || creation->getNumPlacementArgs() != 0)) {
       const char* const text = creation->isGlobalNew() ? "::new makes the object" : "the code chooses the memory here";
-      objections_.push_back({record->getCanonicalDecl(), "", {text, creation->getBeginLoc()}});
+      object(*record, {text, creation->getBeginLoc()});
     }
     type = creation->getAllocatedType();
     if (record != nullptr) new_classes_.insert(record->getCanonicalDecl());
@@ -155,28 +189,41 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
       new_classes_.insert(record->getCanonicalDecl());
     expression = call;
   }
-  if (sites().find(sources, expression->getSourceRange()) == nullptr) return;
   const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record != nullptr && may_run_while_compiling(*result.Context, *record, *expression))
+    object(*record, {"the compiler may run this code", expression->getBeginLoc()});
+  if (sites().find(sources, expression->getSourceRange()) == nullptr) return;
   if (record == nullptr || record->getDefinition() == nullptr) return;
   record = record->getDefinition();
   candidates_.push_back({record, expression->getBeginLoc(), judge(*result.Context, *record, expression)});
 }
 
+void pooled_check::object(const clang::CXXRecordDecl& record, const obstacle& problem, bool concerns_derived) {
+  objections_.push_back({record.getCanonicalDecl(), "", problem, concerns_derived});
+  if (record.hasDefinition()) object_to_bases(*record.getDefinition(), problem);
+}
+
+void pooled_check::object_to_bases(const clang::CXXRecordDecl& record, const obstacle& problem) {
+  record.forallBases([&](const clang::CXXRecordDecl* base) {
+    objections_.push_back({base->getCanonicalDecl(), "", problem});
+    return true;
+  });
+}
+
 // Code that ends an object without `delete` frees its memory itself.
 void pooled_check::object_to_free(const clang::CallExpr& call) {
-  const auto object = [&](const clang::CXXRecordDecl* record) {
-    objections_.push_back({record, "", {"the code ends the object without delete", call.getBeginLoc()}, true});
-  };
+  const obstacle problem{"the code ends the object without delete", call.getBeginLoc()};
   if (const auto* member = llvm::dyn_cast<clang::CXXMemberCallExpr>(&call)) {
-    object(member->getRecordDecl()->getCanonicalDecl());
+    object(*member->getRecordDecl(), problem, true);
     return;
   }
   for (const clang::Expr* argument : call.arguments()) {
     clang::QualType type = argument->IgnoreParenCasts()->getType();
     if (!type->getPointeeType().isNull()) type = type->getPointeeType();
     const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
-    if (record != nullptr) object(record->getCanonicalDecl());
-    if (type->isVoidType() || type->isCharType() || type->isStdByteType()) object(nullptr);
+    if (record != nullptr) object(*record, problem, true);
+    if (type->isVoidType() || type->isCharType() || type->isStdByteType())
+      objections_.push_back({nullptr, "", problem, true});
   }
 }
 
@@ -212,18 +259,7 @@ verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDe
                   base->getLocation());
   if (has_directives(context.getSourceManager(), record.getSourceRange()))
     return refuse("the class differs from configuration to configuration", start);
-  const auto find_name = [&](clang::SourceRange range) {
-    for (const auto& [word, location] : free_names(context, range)) {
-      if (is_one_of(word, names_in_base)) return location;
-    }
-    return SourceLocation();
-  };
-  SourceLocation shared_name = find_name(record.getSourceRange());
-  for (const clang::CXXMethodDecl* method : record.methods()) {
-    const clang::FunctionDecl* body = nullptr;
-    if (shared_name.isInvalid() && method->hasBody(body) && is_editable(context, body->getSourceRange()))
-      shared_name = find_name(body->getSourceRange());
-  }
+  const SourceLocation shared_name = name_of_base_in(context, record);
   if (shared_name.isValid()) return refuse("tarn::pooled has this name, too", shared_name);
 
   verdict result;
@@ -247,7 +283,7 @@ verdict pooled_check::judge(clang::ASTContext& context, const clang::CXXRecordDe
                                                         : start;
   const SourceLocation after =
       clang::Lexer::getLocForEndOfToken(last, 0, context.getSourceManager(), context.getLangOpts());
-  const std::string base = "public tarn::pooled<" + name + ">";
+  const std::string base = "public " + outer_namespace(context, "tarn") + "::pooled<" + name + ">";
   result.edits.push_back(clang::FixItHint::CreateInsertion(after, (record.getNumBases() != 0 ? ", " : " : ") + base));
   return result;
 }

@@ -33,6 +33,9 @@ class pooled_check : public edit_check {
     obstacle problem;
     bool concerns_derived = false;  // classes, as what is done to an object by a pointer to its base
   };
+  // Adds an objection to a class and to its bases, whose operators a derived class inherits.
+  void object(const clang::CXXRecordDecl& record, const obstacle& problem, bool concerns_derived = false);
+  void object_to_bases(const clang::CXXRecordDecl& record, const obstacle& problem);
   void object_to_free(const clang::CallExpr& call);
   // `expression` makes an object; null where the site is the class.
   verdict judge(clang::ASTContext& context, const clang::CXXRecordDecl& record, const clang::Expr* expression) const;

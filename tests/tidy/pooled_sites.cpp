@@ -92,10 +92,17 @@ struct configured {
   int number = 0;
 #endif
 };
-int make(int number);
+int pooled(int number);
 struct has_the_name {
-  has_the_name() : number(make(3)) {}
+  has_the_name() : number(pooled(3)) {}
   int number;
+};
+struct base_of_name {
+  base_of_name() {}
+  virtual ~base_of_name() {}
+};
+struct derived_with_name : base_of_name {
+  int number() { return pooled(3); }
 };
 struct has_objects {
   has_objects() {}
@@ -111,6 +118,36 @@ struct second_base {
 struct has_two_bases : first_base, second_base {};
 struct placed {
   placed() {}
+};
+struct arena {};
+void* operator new(std::size_t bytes, arena& memory);
+struct base_of_placed {
+  base_of_placed() {}
+  virtual ~base_of_placed() {}
+};
+struct derived_placed : base_of_placed {};
+struct base_of_ended {
+  base_of_ended() {}
+  virtual ~base_of_ended() {}
+};
+struct derived_ended : base_of_ended {};
+struct constant {
+  constexpr explicit constant(int initial) : number(initial) {}
+  constexpr ~constant() {}
+  int number;
+};
+constexpr int count() {
+  const auto* const object = new constant(3);
+  const int result = object->number;
+  delete object;
+  return result;
+}
+static_assert(count() == 3);
+// proven: 'not_constant'
+// becomes: struct not_constant : public tarn::pooled<not_constant> {
+struct not_constant {
+  constexpr not_constant() {}
+  ~not_constant() {}
 };
 struct taken_over {
   taken_over() {}
@@ -187,6 +224,9 @@ void objects() {
   // no edit: tarn::pooled has this name, too
   // site: 0
   use(new has_the_name);
+  // no edit: tarn::pooled has this name, too
+  // site: 0
+  use(new base_of_name);
   // no edit: the class is of a library
   // site: 0
   use(new std::string("text"));
@@ -201,6 +241,20 @@ void objects() {
   // site: 0
   use(new placed);
   use(new (std::malloc(sizeof(placed))) placed);
+  // no edit: the code chooses the memory here
+  // site: 0
+  use(new base_of_placed);
+  arena memory;
+  use(new (memory) derived_placed);
+  // no edit: ::delete frees the object
+  // site: 0
+  use(new base_of_ended);
+  ::delete new derived_ended;
+  // no edit: the compiler may run this code
+  // site: 0
+  use(new constant(3));
+  // site: 0
+  use([] { return new not_constant; }());
   // no edit: a shared_ptr takes it over: std::make_shared saves more
   // site: 0
   std::shared_ptr<taken_over> shared(new taken_over);
