@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/tidy/kept_container.hpp"
 #include "profiler/tidy/syntax.hpp"
 
 namespace tarn::tidy {
@@ -68,6 +69,7 @@ bool has_silent_move(clang::QualType type) {
   if (record == nullptr) return true;
   if (!record->hasDefinition()) return false;
   if (record->isInStdNamespace()) {
+    if (record->isTriviallyCopyable() || is_std_class(type, {"allocator"})) return true;
     const bool is_heap_container = record->getIdentifier() != nullptr && is_one_of(record->getName(), heap_containers);
     const std::vector<clang::QualType> types = type_arguments(*record);
     return llvm::all_of(llvm::ArrayRef(types).drop_front(is_heap_container ? 1 : 0), has_silent_move);
@@ -215,18 +217,38 @@ conversion conversion_of(const clang::Expr& argument, bool is_reference) {
   return result;
 }
 
+// Returns whether no code of the program runs at the end of a parameter. A copy of a variable leaves its object to it.
+bool has_silent_end(clang::QualType type, bool is_copy) {
+  if (has_quiet_end(type) || is_std_class(type, {"weak_ptr"})) return true;
+  if (is_std_class(type, {"shared_ptr"})) return is_copy;
+  if (!is_std_class(type, {"unique_ptr"})) return false;
+  const clang::CXXRecordDecl* owner = type->getAsCXXRecordDecl();
+  const clang::CXXRecordDecl* object = element_of(type)->getAsCXXRecordDecl();
+  return has_quiet_end(element_of(type)) && is_std_class(type_arguments(*owner).back(), {"default_delete"}) &&
+         (object == nullptr || !object->isPolymorphic());
+}
+
 // Judges an argument for a parameter of this type; null for one behind an ellipsis.
 forwarding forwarding_to(clang::ASTContext& context, clang::QualType parameter, const clang::Expr& argument,
                          bool has_references) {
   const auto refuse = [&](const std::string& text) {
     return forwarding{certainty::no_edit, {"an argument " + text, argument.getBeginLoc()}};
   };
-  const forwarding ends_early{certainty::review,
-                              {"a temporary ends before the object, which may refer to it", argument.getBeginLoc()}};
   const bool is_reference = !parameter.isNull() && parameter->isReferenceType();
+  const clang::QualType type = parameter.isNull() ? parameter : parameter.getNonReferenceType();
+  const clang::CXXRecordDecl* record = parameter.isNull() ? nullptr : type->getAsCXXRecordDecl();
+  // A parameter by value, and a temporary for a reference, last until the end of the whole expression behind `new`.
+  const auto judge_end = [&](bool is_copy) {
+    const bool may_be_referred = is_reference || (record != nullptr && !record->hasTrivialDestructor());
+    const bool is_sure = !(has_references && may_be_referred) && has_silent_end(type, is_copy);
+    return is_sure
+               ? forwarding()
+               : forwarding{certainty::review, {"an argument would end before its expression", argument.getBeginLoc()}};
+  };
   if (const auto* omitted = dyn_cast<clang::CXXDefaultArgExpr>(&argument)) {
     if (asks_for_line(*omitted->getExpr())) return refuse("that is left out says where it stands");
-    return has_references && is_reference && makes_temporary(*omitted->getExpr()) ? ends_early : forwarding();
+    const bool is_object = is_reference ? makes_temporary(*omitted->getExpr()) : record != nullptr;
+    return is_object ? judge_end(false) : forwarding();
   }
   const conversion way = conversion_of(argument, is_reference);
   if (!way.objection.empty()) return refuse(way.objection);
@@ -236,21 +258,17 @@ forwarding forwarding_to(clang::ASTContext& context, clang::QualType parameter, 
   if (parameter.isNull()) {
     return spelled_type->isRecordType() ? refuse("of a class has no parameter") : forwarding();
   }
-  const clang::CXXRecordDecl* record = parameter.getNonReferenceType()->getAsCXXRecordDecl();
   if (way.is_by_function && record != nullptr && !record->isInStdNamespace())
     return refuse("is converted by a function");
-  if (record == nullptr || is_reference) {
-    return has_references && way.makes_temporary ? ends_early : forwarding();
-  }
+  if (is_reference) return way.makes_temporary ? judge_end(false) : forwarding();
+  if (record == nullptr) return {};
   if (way.constructor != nullptr && way.constructor->getAccess() != clang::AS_public &&
       way.constructor->getAccess() != clang::AS_none) {
     return refuse("is converted by a private function");
   }
-  if (way.spelled->isPRValue() && !way.is_by_function && !has_silent_move(spelled_type)) {
+  if (way.spelled->isPRValue() && !way.is_by_function && !has_silent_move(spelled_type))
     return refuse("would be moved once more");
-  }
-  const bool is_view = record->getIdentifier() != nullptr && is_one_of(record->getName(), views);
-  return has_references && way.is_by_function && !is_view ? ends_early : forwarding();
+  return judge_end(way.spelled->isLValue() && !way.is_by_function);
 }
 
 }  // namespace

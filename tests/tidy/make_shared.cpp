@@ -5,6 +5,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -149,6 +150,41 @@ void temporary() {
   use(std::shared_ptr<reference>(new reference()));
 }
 
+// A parameter ends there, too, and not behind use().
+struct guard {
+  explicit guard(int) {}
+  guard(const guard&) {}
+  ~guard() {}
+};
+struct taker {
+  explicit taker(guard) {}
+  explicit taker(std::shared_ptr<guard>) {}
+  explicit taker(std::unique_ptr<guard>) {}
+};
+struct letters {
+  const char* first;
+  explicit letters(std::string text) : first(text.c_str()) {}
+};
+void use(const std::shared_ptr<taker>& pointer);
+void use(const std::shared_ptr<letters>& pointer);
+void parameters(const guard& first, const std::shared_ptr<guard>& shared, const std::string& name) {
+  // review: 'taker'
+  // becomes: use(std::make_shared<taker>(first));
+  use(std::shared_ptr<taker>(new taker(first)));
+  // proven: 'taker'
+  // becomes: use(std::make_shared<taker>(shared));
+  use(std::shared_ptr<taker>(new taker(shared)));
+  // review: 'taker'
+  // becomes: use(std::make_shared<taker>(std::make_shared<guard>(1)));
+  use(std::shared_ptr<taker>(new taker(std::make_shared<guard>(1))));
+  // review: 'taker'
+  // becomes: use(std::make_shared<taker>(std::make_unique<guard>(2)));
+  use(std::shared_ptr<taker>(new taker(std::make_unique<guard>(2))));
+  // review: 'letters'
+  // becomes: use(std::make_shared<letters>(name));
+  use(std::shared_ptr<letters>(new letters(name)));
+}
+
 // An assignment evaluates its right side first.
 void order(std::vector<object_pointer>& list, std::size_t next) {
   // review: 'object'
@@ -250,6 +286,14 @@ struct takes_guard {
 struct takes_guards {
   explicit takes_guards(std::pair<guard, int>) {}
 };
+struct empty {
+  empty(empty&&) {}
+  ~empty() {}
+};
+struct takes_empty {
+  explicit takes_empty(std::tuple<empty>) {}
+};
+std::tuple<empty> make_empty();
 guard make_guard();
 std::pair<guard, int> make_guards();
 struct computed {
@@ -283,6 +327,7 @@ void arguments(packed& bytes, int length) {
   std::shared_ptr<located_by_compiler> function_name(new located_by_compiler(1));
   std::shared_ptr<takes_guard> second_move(new takes_guard(make_guard()));
   std::shared_ptr<takes_guards> second_moves(new takes_guards(make_guards()));
+  std::shared_ptr<takes_empty> empty_moves(new takes_empty(make_empty()));
   std::shared_ptr<takes_guard> conversion(new takes_guard(guard(1)));
   std::shared_ptr<takes_computed> constant(new takes_computed("text"));
   std::shared_ptr<object> packed_member(new object(bytes.number));
