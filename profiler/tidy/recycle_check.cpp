@@ -224,8 +224,6 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
     }
     if (is_constant) lines.push_back("const " + reference);
   }
-  if (context.getLangOpts().PICLevel != 0 && !context.getLangOpts().PIE)
-    result.notes.push_back({"the unit is for a shared library, which the thread's cache keeps loaded", start});
   if (!result.notes.empty()) result.level = certainty::review;
   const auto* first = clang::cast<clang::VarDecl>(*statement.decl_begin());
   result.text = (statement.isSingleDecl() ? quote(*first) : quote(*first) + " and the variables beside it") +
