@@ -134,8 +134,9 @@ std::vector<unit> tidy::units_including(const std::string& file, std::string& pr
   if (!rules_)
     rules_ = command::run_helper(
         {"clang-scan-deps-16", "--compilation-database=" + command_[3] + "/compile_commands.json"}, "", false);
-  std::vector<unit> result = units_;
-  if (rules_->code == 0) {
+  const auto [entry, is_new] = including_units_.try_emplace(file, units_);
+  std::vector<unit>& result = entry->second;
+  if (is_new && rules_->code == 0) {
     const std::vector<std::string> files = units_with(rules_->output, file);
     std::erase_if(result,
                   [&](const unit& next) { return std::find(files.begin(), files.end(), next.file) == files.end(); });

@@ -104,7 +104,8 @@ class tidy {
   std::vector<std::string> command_;
   std::vector<unit> units_;
   std::map<question, verdict> verdicts_;
-  std::optional<command::helper_result> rules_;  // of all units, by clang-scan-deps
+  std::optional<command::helper_result> rules_;               // of all units, by clang-scan-deps
+  std::map<std::string, std::vector<unit>> including_units_;  // by file
 };
 
 }  // namespace tarn::fix

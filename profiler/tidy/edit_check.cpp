@@ -173,7 +173,7 @@ void edit_check::report_other_code(const std::vector<judgement>& judgements) {
     const bool is_elsewhere =
         llvm::any_of(judged_files, [&](clang::FileID judged) { return !facts_.site_functions.contains(judged); });
     if (judged_files.contains(file) || is_elsewhere) continue;
-    diag(location, "silent: the code of this unit is another one");
+    diag(location, "silent: this unit has other code here");
     return;
   }
 }
