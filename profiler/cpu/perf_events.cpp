@@ -82,26 +82,52 @@ thread_switch head_of(const perf_record& record) {
 
 bool is_stop(const thread_switch& head) { return (head.header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0; }
 
+// Returns whether two samples have the same registers and the same stack.
+bool is_same_stack(const std::vector<std::byte>& first, const std::vector<std::byte>& second) {
+  constexpr std::size_t word = sizeof(std::uint64_t);
+  constexpr std::size_t registers_at = sizeof(thread_switch) + word;  // behind the time
+  constexpr std::size_t stack_at = registers_at + 5 * word;           // their form, three of them, the stack's room
+  if (first.size() != second.size() || first.size() < stack_at + word) return false;
+  // The room that the copy does not fill has bytes of earlier records.
+  const std::size_t room = first.size() - word - stack_at;
+  std::uint64_t copied = 0;
+  std::memcpy(&copied, first.data() + stack_at + room, word);
+  return std::memcmp(first.data() + stack_at + room, second.data() + stack_at + room, word) == 0 &&
+         std::memcmp(first.data() + registers_at, second.data() + registers_at,
+                     stack_at - registers_at + std::min<std::size_t>(copied, room)) == 0;
+}
+
+struct last_stop {
+  std::uint64_t at_ns = 0;              // 0: the thread went on
+  const perf_record* sample = nullptr;  // of the thread as it stopped
+};
+
+// Returns whether the thread executed nothing between a sample and its stop. Mostly the sample has woken the process
+// that reads it, and the kernel is at work until that takes the processor. Where that takes long, the sample at the
+// stop shows whether the thread still was where it had been.
+bool stopped_at_once(const perf_record& sample, const last_stop& stop) {
+  constexpr std::uint64_t max_stop_ns = 50'000;
+  return stop.at_ns >= sample.at_ns && (sample.is_of_stop || stop.at_ns - sample.at_ns <= max_stop_ns ||
+                                        (stop.sample != nullptr && is_same_stack(sample.bytes, stop.sample->bytes)));
+}
+
 }  // namespace
 
 void mark_still(std::vector<perf_record>& records) {
-  // The time between a sample and the stop that it causes, or that causes it: the kernel is at work then.
-  constexpr std::uint64_t max_stop_ns = 50'000;
-  constexpr std::uint64_t no_stop = 0;
   std::uint64_t lost_until_ns = 0;
   for (const perf_record& record : records) {
     if (head_of(record).header.type == PERF_RECORD_LOST) lost_until_ns = std::max(lost_until_ns, time_of(record.bytes));
   }
-  std::map<pid_t, std::uint64_t> stops;  // by thread, the time of its next stop, if that is its last switch
+  std::map<pid_t, last_stop> stops;  // by thread
   for (auto record = records.rbegin(); record != records.rend(); ++record) {
     const thread_switch head = head_of(*record);
     if (head.header.type == PERF_RECORD_SWITCH) {
-      const auto [stop, is_last] = stops.try_emplace(head.thread, is_stop(head) ? record->at_ns : no_stop);
-      if (!is_last) stop->second = no_stop;
+      const bool is_last = !stops.contains(head.thread);
+      stops[head.thread] = {is_last && is_stop(head) ? record->at_ns : 0};
     } else if (head.header.type == PERF_RECORD_SAMPLE) {
-      const auto stop = stops.find(head.thread);
-      record->is_still = record->at_ns > lost_until_ns && stop != stops.end() && stop->second >= record->at_ns &&
-                         stop->second - record->at_ns <= max_stop_ns;
+      last_stop& stop = stops[head.thread];
+      record->is_still = record->at_ns > lost_until_ns && stopped_at_once(*record, stop);
+      if (record->is_of_stop) stop.sample = &*record;
     }
   }
 }

@@ -30,6 +30,32 @@ perf_record a_start(std::uint64_t at_ns, pid_t thread = sampled_thread) {
 perf_record a_stop(std::uint64_t at_ns, pid_t thread = sampled_thread) {
   return made_record(PERF_RECORD_SWITCH, at_ns, thread, PERF_RECORD_MISC_SWITCH_OUT);
 }
+// A record with registers and a copied stack in a larger room, as the kernel writes it.
+perf_record a_sample_with_a_stack(std::uint64_t at_ns, std::uint64_t instruction, std::uint64_t top_of_stack,
+                                  std::uint64_t byte_beyond = 0) {
+  struct {
+    perf_event_header header;
+    pid_t process, thread;
+    std::uint64_t at_ns, form, frame, stack, instruction, room, memory[2], copied;
+  } content{{PERF_RECORD_SAMPLE, 0, sizeof content},
+            1,
+            sampled_thread,
+            at_ns,
+            PERF_SAMPLE_REGS_ABI_64,
+            16,
+            8,
+            instruction,
+            sizeof content.memory,
+            {top_of_stack, byte_beyond},
+            sizeof content.memory[0]};
+  perf_record record{at_ns, std::vector<std::byte>(sizeof content)};
+  std::memcpy(record.bytes.data(), &content, sizeof content);
+  return record;
+}
+perf_record of_stop(perf_record record) {
+  record.is_of_stop = true;
+  return record;
+}
 perf_record a_loss(std::uint64_t at_ns) { return made_record(PERF_RECORD_LOST, at_ns, 0); }
 
 // Returns whether the first record's thread stands still after all of them.
@@ -43,6 +69,22 @@ TEST(still_samples, are_followed_by_a_stop_at_once) {
   EXPECT_FALSE(is_still_after({a_sample(100)}));
   EXPECT_FALSE(is_still_after({a_sample(100), a_stop(60'000)}));
   EXPECT_FALSE(is_still_after({a_sample(100), a_stop(5'000, further_thread)}));
+}
+
+TEST(still_samples, are_where_the_thread_stops_later) {
+  constexpr std::uint64_t at_ns = 100, stop_ns = 200'000;
+  const perf_record sample = a_sample_with_a_stack(at_ns, 1, 2), stop = a_stop(stop_ns + 1);
+  const auto is_still_at = [&](const perf_record& stopping) {
+    return is_still_after({sample, of_stop(stopping), stop});
+  };
+  EXPECT_TRUE(is_still_at(a_sample_with_a_stack(stop_ns, 1, 2)));
+  EXPECT_TRUE(is_still_at(a_sample_with_a_stack(stop_ns, 1, 2, 3)));  // not a part of the stack
+  EXPECT_FALSE(is_still_at(a_sample_with_a_stack(stop_ns, 7, 2)));
+  EXPECT_FALSE(is_still_at(a_sample_with_a_stack(stop_ns, 1, 7)));
+  EXPECT_FALSE(is_still_at(a_sample(stop_ns)));
+  EXPECT_FALSE(is_still_after({sample, a_sample_with_a_stack(stop_ns, 1, 2), stop}));  // of one that ran
+  EXPECT_FALSE(is_still_after({sample, of_stop(a_sample_with_a_stack(stop_ns, 1, 2)), stop, a_start(stop_ns + 2)}));
+  EXPECT_FALSE(is_still_after({sample, of_stop(a_sample_with_a_stack(stop_ns, 1, 2))}));
 }
 
 TEST(still_samples, are_not_followed_by_a_start) {
