@@ -175,14 +175,16 @@ include_places::answer include_places::place_for(const clang::ASTContext& contex
     return {true, clang::FixItHint::CreateInsertion(location, text)};
   };
   const std::string text = "#include <" + header + ">";
+  const bool has_carriage_returns = line_around(sources, start).second.endswith("\r");
+  const std::string line_end = has_carriage_returns ? "\r\n" : "\n";
   if (lines.empty()) {
-    if (guard.end.isValid()) return insert(guard.end, "\n\n" + text);
+    if (guard.end.isValid()) return insert(guard.end, line_end + line_end + text);
     // A macro of the file may be meant for the headers that follow.
     const bool has_macro = llvm::any_of(macros_, [&](SourceLocation macro) {
       return sources.getFileID(sources.getExpansionLoc(macro)) == file &&
              sources.isBeforeInTranslationUnit(macro, user);
     });
-    return has_macro ? answer() : insert(start, text + "\n\n");
+    return has_macro ? answer() : insert(start, text + line_end + line_end);
   }
   // In the first block of lines with angle brackets, at the place of its name; else behind the last line of the first
   // block.
@@ -195,12 +197,12 @@ include_places::answer include_places::place_for(const clang::ASTContext& contex
     last = *next;
     if (last->is_angled && last->name > header) {
       const auto indentation = static_cast<int>(line_around(sources, last->hash).first.size());
-      return insert(last->hash.getLocWithOffset(-indentation), text + "\n");
+      return insert(last->hash.getLocWithOffset(-indentation), text + line_end);
     }
   }
-  llvm::StringRef line_end = line_around(sources, last->hash).second;
-  line_end.consume_back("\r");
-  return insert(last->hash.getLocWithOffset(static_cast<int>(line_end.size())), "\n" + text);
+  llvm::StringRef after = line_around(sources, last->hash).second;
+  after.consume_back("\r");
+  return insert(last->hash.getLocWithOffset(static_cast<int>(after.size())), line_end + text);
 }
 
 }  // namespace tarn::tidy

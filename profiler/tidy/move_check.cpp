@@ -141,6 +141,21 @@ bool may_use_reference(clang::ASTContext& context, const clang::Stmt& part) {
   return isa<clang::CXXDeleteExpr>(part);
 }
 
+// Returns whether a function of the program returns the variable's first value, of which it may have stored a
+// reference: the compiler makes no copy.
+bool is_made_by_program(const clang::ASTContext& context, const clang::VarDecl& variable) {
+  bool has_maker = false;
+  if (variable.getInit() == nullptr) return has_maker;
+  walk(*variable.getInit(), [&](const clang::Stmt& part, bool) {
+    const auto* call = dyn_cast<clang::CallExpr>(&part);
+    const clang::FunctionDecl* function = call == nullptr ? nullptr : call->getDirectCallee();
+    has_maker = call != nullptr && context.hasSameUnqualifiedType(call->getType(), variable.getType()) &&
+                (function == nullptr || !is_of_library(*function));
+    return !has_maker;
+  });
+  return has_maker;
+}
+
 // Returns code that may use a reference which a function of the program has stored.
 SourceLocation later_code(clang::ASTContext& context, const clang::Stmt& scope, const clang::Stmt& statement,
                           const unreachable_code& unreachable) {
@@ -233,7 +248,7 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
 
   verdict result;
   result.level = certainty::proven;
-  bool was_given = may_store_itself(context, variable.getType());
+  bool was_given = may_store_itself(context, variable.getType()) || is_made_by_program(context, variable);
   std::vector<variable_use> uses = uses_of(context, variable, *scope);
   if (const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(&function)) {
     for (const clang::CXXCtorInitializer* initializer : constructor->inits()) {
@@ -273,7 +288,8 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
   result.text = name + " is used here for the last time: std::move takes its memory over, in place of a copy";
   result.header = "utility";
   result.edits.push_back(clang::FixItHint::CreateReplacement(
-      reference.getSourceRange(), "std::move(" + text_at(context, reference.getSourceRange()) + ")"));
+      reference.getSourceRange(),
+      outer_namespace(context, "std") + "::move(" + text_at(context, reference.getSourceRange()) + ")"));
   return result;
 }
 

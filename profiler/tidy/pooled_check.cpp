@@ -86,6 +86,20 @@ bool may_run_while_compiling(clang::ASTContext& context, const clang::CXXRecordD
   return false;
 }
 
+// Returns whether an expression of a template names operator new or delete of a class that the template does not know.
+bool is_operator_for_memory(const clang::Expr& expression) {
+  clang::DeclarationName name;
+  if (const auto* scoped = llvm::dyn_cast<clang::DependentScopeDeclRefExpr>(&expression)) name = scoped->getDeclName();
+  if (const auto* member = llvm::dyn_cast<clang::CXXDependentScopeMemberExpr>(&expression)) name = member->getMember();
+  switch (name.getCXXOverloadedOperator()) {
+    case clang::OO_New:
+    case clang::OO_Array_New:
+    case clang::OO_Delete:
+    case clang::OO_Array_Delete: return true;
+    default: return false;
+  }
+}
+
 // Returns whether a shared_ptr takes over a new object. std::make_shared, which saves more, takes no memory from a
 // class.
 bool is_for_shared_ptr(clang::ASTContext& context, const clang::Expr& creation) {
@@ -116,6 +130,10 @@ void pooled_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
   finder->addMatcher(
       cxxRecordDecl(isDefinition(), unless(isExpansionInSystemHeader()), unless(isImplicit())).bind("class"), this);
   finder->addMatcher(staticAssertDecl(unless(isExpansionInSystemHeader())).bind("assertion"), this);
+  const internal::VariadicDynCastAllOfMatcher<clang::Stmt, clang::DependentScopeDeclRefExpr> dependent_name;
+  finder->addMatcher(
+      expr(anyOf(dependent_name(), cxxDependentScopeMemberExpr()), unless(isExpansionInSystemHeader())).bind("member"),
+      this);
   finder->addMatcher(varDecl(hasType(hasUnqualifiedDesugaredType(recordType(hasDeclaration(
                                  cxxRecordDecl(hasAnyName("::tarn::heap", "::tarn::scoped_current_heap")))))))
                          .bind("heap"),
@@ -138,6 +156,11 @@ void pooled_check::check(const clang::ast_matchers::MatchFinder::MatchResult& re
       object_to_bases(*derived, {"a class has it and another base", derived->getLocation()});
     const SourceLocation shared_name = name_of_base_in(*result.Context, *derived);
     if (shared_name.isValid()) object_to_bases(*derived, {"tarn::pooled has this name, too", shared_name});
+    return;
+  }
+  if (const auto* member = result.Nodes.getNodeAs<clang::Expr>("member")) {
+    if (is_operator_for_memory(*member))
+      objections_.push_back({nullptr, "", {"a template asks for the operators of a class", member->getBeginLoc()}});
     return;
   }
   if (const auto* heap = result.Nodes.getNodeAs<clang::VarDecl>("heap")) {

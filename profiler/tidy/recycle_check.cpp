@@ -126,6 +126,26 @@ std::optional<obstacle> objection_to(clang::ASTContext& context, const clang::Va
   return other_use(context, variable, scope);
 }
 
+// Returns where a function has a name, written out or by a macro, or its own place where a macro has that name.
+SourceLocation use_of_name(const clang::ASTContext& context, const clang::FunctionDecl& function,
+                           const std::string& name) {
+  for (const auto& [word, location] : free_names(context, function.getSourceRange())) {
+    if (word == name) return location;
+  }
+  const auto identifier = context.Idents.find(name);
+  if (identifier == context.Idents.end()) return {};
+  if (identifier->second->hadMacroDefinition()) return function.getLocation();
+  SourceLocation result;
+  walk(*function.getBody(), [&](const clang::Stmt& part, bool) {
+    const clang::NamedDecl* named = nullptr;
+    if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part)) named = reference->getDecl();
+    if (const auto* member = dyn_cast<clang::MemberExpr>(&part)) named = member->getMemberDecl();
+    if (named != nullptr && named->getIdentifier() == identifier->second) result = part.getBeginLoc();
+    return result.isInvalid();
+  });
+  return context.getSourceManager().getExpansionLoc(result);
+}
+
 // Returns a statement on a variable, such as `x = text;` or `x.assign(first, last);`, as one on the object of its
 // handle.
 std::string by_handle(const std::string& statement, const std::string& name, const std::string& handle) {
@@ -212,10 +232,11 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
     }
     const std::string name = variable->getNameAsString();
     const std::string handle = "kept_" + name;
-    for (const auto& [word, location] : free_names(context, function.getSourceRange())) {
-      if (word == handle) return refuse("the function has the name '" + handle + "' already", location);
-    }
-    lines.push_back((llvm::Twine("auto ") + handle + " = tarn::recycle<" + type + ">();").str());
+    const SourceLocation same_name = use_of_name(context, function, handle);
+    if (same_name.isValid()) return refuse("the function has the name '" + handle + "' already", same_name);
+    lines.push_back(
+        (llvm::Twine("auto ") + handle + " = " + outer_namespace(context, "tarn") + "::recycle<" + type + ">();")
+            .str());
     const std::string reference = (llvm::Twine(type) + "& " + name + " = *" + handle + ";").str();
     if (!is_constant) lines.push_back(reference);
     for (const std::string& line : value.statements) {

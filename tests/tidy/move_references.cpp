@@ -37,6 +37,34 @@ void of_an_element() {
   print("later");
 }
 
+struct line {
+  std::string text;
+};
+line* first;
+std::vector<line> make_lines() {
+  std::vector<line> result;
+  result.push_back({long_text});
+  first = &result.front();
+  return result;
+}
+std::vector<std::vector<line>> pages;
+void print_first() { print(first->text); }
+void by_the_function_that_made_it() {
+  auto lines = make_lines();
+  // review: 'lines'
+  // becomes: pages.push_back(std::move(lines));
+  // site: 0
+  pages.push_back(lines);
+  print_first();
+}
+void of_nothing_later() {
+  auto lines = make_lines();
+  // proven: 'lines'
+  // becomes: pages.push_back(std::move(lines));
+  // site: 0
+  pages.push_back(lines);
+}
+
 struct listed {
   std::string name = long_text;
   void enlist() { addresses.push_back(&name); }

@@ -305,6 +305,15 @@ inline container copy_of(const container& values) {
         self.tidy("--fix", unit)
         self.assertIn(b"  result.reserve(values.size());\r\n  for", unit.read_bytes())
         self.assertEqual(unit.read_bytes().count(b"\n"), unit.read_bytes().count(b"\r\n"))
+        for includes in "#include <string>\n#include <vector>\n", "#pragma once\n#include <string>\n":
+            text = includes + ("std::string text_of(std::string* place) {\n  std::string text = *place;\n"
+                               "  *place = text;\n  return {};\n}\n")
+            unit.write_bytes(text.replace("\n", "\r\n").encode())
+            sites = self.write("sites.json", json.dumps({"sites": [
+                {"file": str(unit), "line": 5, "check": "tarn-move", "bytes": 0}]}))
+            self.tidy("--fix", unit, checks="tarn-move", sites=sites)
+            self.assertIn(b"#include <utility>\r\n", unit.read_bytes())
+            self.assertEqual(unit.read_bytes().count(b"\n"), unit.read_bytes().count(b"\r\n"))
 
 
 if __name__ == "__main__":
