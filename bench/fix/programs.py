@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `tarn fix` finds in real programs: programs.py [--tarn TARN] [--folder FOLDER] [--pairs N] [NAME ...]
+"""What `tarn fix` finds in real programs: programs.py [--tarn TARN] [--folder FOLDER] [--pairs N] [--review] [NAME ...]
 
 The sources are Debian's, by apt-get source, in FOLDER (default: build/programs), which is not part of the project.
 Each program is built as C++20 with Tarn's library, recorded under a load, and given to `tarn fix`. Each patch of the
@@ -7,7 +7,8 @@ series is built on those before it, and must pass the program's own tests. The r
 of the program's CPU time, sites that were listed, patches that were offered, built and passed the check, and the range
 of CPU time that was predicted beside the instructions that each patch saves. Instructions are counted by callgrind,
 which gives the same number on a busy machine. The last columns are what all patches save of instructions, and, as the
-median of pairs of runs in turn, of CPU time and of peak memory. --pairs 0 leaves out the measurement."""
+median of pairs of runs in turn, of CPU time and of peak memory. --pairs 0 leaves out the measurement, and --review
+includes patches that a person must confirm."""
 
 import argparse
 import json
@@ -285,7 +286,7 @@ def predicted(site):
     return f"{site['remedy']} {percent(low)}–{percent(high)}" + (" or more" if site["at_least"] else "")
 
 
-def row(program, tarn, folder, pairs):
+def row(program, tarn, folder, pairs, with_review):
     library = tarn.parent.parent / "lib/libtarn.a"
     tree = fetch(program, folder)
     build(program, tree, library)
@@ -302,7 +303,8 @@ def row(program, tarn, folder, pairs):
     report = json.loads(run([tarn, "report", "--json", "--quick", "--top", "1", recording], cwd=tree))
     heap = "–".join(percent(share) for share in report["heap"]["predicted"]["share"])
     shutil.rmtree(series, ignore_errors=True)
-    text = run([tarn, "fix", recording, "-p", "build", "--json", "-o", series], cwd=tree)
+    extra = ["--review"] if with_review else []
+    text = run([tarn, "fix", recording, "-p", "build", "--json", "-o", series, *extra], cwd=tree)
     (home / "fix.json").write_text(text, encoding="utf-8")
     sites = json.loads(text)["sites"]
     name = f"{program.package}, {program.description}"
@@ -326,6 +328,7 @@ def main():
     arguments.add_argument("--tarn", default=ROOT / "build/release/bin/tarn", type=pathlib.Path)
     arguments.add_argument("--folder", default=ROOT / "build/programs", type=pathlib.Path)
     arguments.add_argument("--pairs", type=int, default=9, help="pairs of runs; default 9")
+    arguments.add_argument("--review", action="store_true", help="try the patches to review, too")
     arguments.add_argument("names", nargs="*", metavar="NAME", choices=[[], *(program.package for program in PROGRAMS)])
     options = arguments.parse_args()
     folder = options.folder.resolve()
@@ -336,7 +339,7 @@ def main():
     print("|---|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|")
     for program in PROGRAMS:
         if not options.names or program.package in options.names:
-            row(program, options.tarn.resolve(), folder, options.pairs)
+            row(program, options.tarn.resolve(), folder, options.pairs, options.review)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Looks at what the libraries show to a linker: symbols_test.py libtarn.a libtarn-malloc.a libtarn-malloc.so LIBRARY
+"""Looks at what the libraries show to a linker: symbols_test.py libtarn.a libtarn-malloc.a libtarn-malloc.so LIBRARY OBJECT
 
 LIBRARY is a shared library with libtarn.a inside. Two copies of the engine in one process must not meet, so nobody may
 see a symbol of the engine but two constants: the one that tells how a library was built, and the one that `tarn top`
-looks for.
+looks for. OBJECT is the drop-in for programs that have it inside.
 """
 
 import re
@@ -57,6 +57,7 @@ class Symbols(unittest.TestCase):
         exported = {name for name in self.visible(SHARED, "--dyn-syms") if not re.fullmatch(CONSTANTS, name)}
         names = {name for name, binding, _ in symbols(STATIC, "-s") if binding != "LOCAL"}
         self.assertEqual(exported - DYNAMIC_ALONE, {name for name in names if not name.startswith("tarn_malloc")})
+        self.assertEqual(exported, {name for name, binding, _ in symbols(OBJECT, "-s") if binding != "LOCAL"})
 
     def test_library_with_the_archive_shows_no_function_of_the_engine(self):
         defined = {name for name, binding, visibility in symbols(ARCHIVE, "-s") if binding != "LOCAL"}
@@ -67,6 +68,6 @@ class Symbols(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    ARCHIVE, STATIC, SHARED, LIBRARY = sys.argv[1:5]
-    del sys.argv[1:5]
+    ARCHIVE, STATIC, SHARED, LIBRARY, OBJECT = sys.argv[1:6]
+    del sys.argv[1:6]
     unittest.main()

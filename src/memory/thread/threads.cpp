@@ -32,13 +32,6 @@ constexpr std::size_t first_segment_bytes = std::size_t{4} << 20;
 
 constinit char** environment = nullptr;
 
-// Runs as early as the loader allows: before other constructors start threads or install fork handlers
-// (memory/thread/fork.cpp). The drop-in runs before the C library's own constructor, which sets `environ`.
-[[gnu::constructor(101)]] void start_engine(int, char**, char** environment_entries) noexcept {
-  environment = environment_entries;
-  initialise();
-}
-
 enum class stage : int { nothing, started, ready, failed };
 constinit std::atomic<stage> progress{stage::nothing};
 constinit heaps::heap* process = nullptr;
@@ -131,6 +124,11 @@ constinit std::atomic<bool> was_unloaded{false};
 }
 
 }  // namespace
+
+void start_engine(int, char**, char** environment_entries) noexcept {
+  environment = environment_entries;
+  initialise();
+}
 
 bool initialise() noexcept {
   stage now = progress.load(std::memory_order_acquire);

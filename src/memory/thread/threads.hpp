@@ -31,4 +31,8 @@ heaps::heap* own_heap() noexcept;
 /// memory.
 bool initialise() noexcept;
 
+/// Does so as early as the loader allows: before other constructors start threads or install fork handlers
+/// (memory/thread/fork.cpp). The drop-in runs before the C library's own constructor, which sets `environ`.
+[[gnu::constructor(101)]] void start_engine(int, char**, char** environment_entries) noexcept;
+
 }  // namespace tarn::threads

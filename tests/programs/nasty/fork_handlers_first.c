@@ -5,6 +5,10 @@
 #include <sys/wait.h>
 #include "../check.h"
 
+#ifndef FORKS
+#define FORKS 30
+#endif
+
 void library_works(void);
 
 static void* work(void* argument) {
@@ -16,7 +20,7 @@ int main(void) {
   free(malloc(777));  // a late allocator installs its handlers now
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, work, NULL) == 0);
-  for (int i = 0; i < 30; ++i) {
+  for (int i = 0; i < FORKS; ++i) {
     alarm(hang_seconds());
     pid_t child = fork();
     if (child == 0) {
