@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Looks at what the libraries show to a linker: symbols_test.py libtarn.a libtarn-malloc.a libtarn-malloc.so LIBRARY OBJECT
+"""Looks at what the libraries show to a linker:
+symbols_test.py libtarn.a libtarn-malloc.a libtarn-malloc.so LIBRARY OBJECT
 
 LIBRARY is a shared library with libtarn.a inside. Two copies of the engine in one process must not meet, so nobody may
 see a symbol of the engine but two constants: the one that tells how a library was built, and the one that `tarn top`
