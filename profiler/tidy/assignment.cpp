@@ -94,6 +94,10 @@ effect effect_in(clang::ASTContext& context, const clang::Expr& expression) {
     const auto* binary = dyn_cast<clang::BinaryOperator>(&part);
     const auto* construction = dyn_cast<clang::CXXConstructExpr>(&part);
     const auto* call = dyn_cast<clang::CallExpr>(&part);
+    for (const clang::Expr* added : added_expressions(part)) {
+      const effect inner = effect_in(context, *added);
+      if (inner.location.isValid() && !result.is_certain) result = inner;
+    }
     if ((unary != nullptr && unary->isIncrementDecrementOp()) ||
         (binary != nullptr && (binary->isAssignmentOp() || binary->getOpcode() == clang::BO_Comma)) ||
         (construction != nullptr && !is_std_function(*construction->getConstructor())) ||

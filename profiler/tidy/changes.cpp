@@ -202,10 +202,9 @@ class change_finder {
     if (const auto* cast = dyn_cast<clang::ExplicitCastExpr>(&part))
       return cast->isXValue() && is_written(*cast->getSubExpr(), function) && is_change("a move");
     // Code that the compiler adds.
-    if (const auto* argument = dyn_cast<clang::CXXDefaultArgExpr>(&part))
-      return find(*argument->getExpr(), function, depth).has_value();
-    if (const auto* value = dyn_cast<clang::CXXDefaultInitExpr>(&part))
-      return find(*value->getExpr(), function, depth).has_value();
+    for (const clang::Expr* added : added_expressions(part)) {
+      if (find(*added, function, depth)) return true;
+    }
     if (const auto* list = dyn_cast<clang::InitListExpr>(&part)) {
       const clang::InitListExpr* whole = list->isSemanticForm() ? list : list->getSemanticForm();
       return whole != nullptr &&
@@ -235,6 +234,8 @@ class change_finder {
         return (record == nullptr || !is_stream(local->getType())) && is_change("a destructor");
       });
     }
+    if (const auto* inherited = dyn_cast<clang::CXXInheritedCtorInitExpr>(&part))
+      return is_called_function_a_change(*inherited->getConstructor(), depth);
     if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(&part)) {
       const clang::CXXConstructorDecl* constructor = construction->getConstructor();
       if (is_of_library(*constructor)) {
@@ -303,11 +304,11 @@ class change_finder {
       const unsigned parameter = index - first_argument;
       const clang::Expr& argument = *call.getArg(index);
       if (parameter >= called.getNumParams()) {
+        if (!gives_write_access(argument.getType())) continue;
         // printf only reads the texts that it gets.
         const bool is_read = llvm::StringRef(called.getNameAsString()).contains("printf") &&
                              is_of_bytes(bare_type(argument.getType()->getPointeeType()));
-        if (gives_write_access(argument.getType()) && !is_read && is_written_behind(argument, function))
-          return is_change(name);
+        if (!is_read && is_written_behind(argument, function)) return is_change(name);
         continue;
       }
       const QualType type = called.getParamDecl(parameter)->getType();

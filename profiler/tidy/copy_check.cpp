@@ -86,6 +86,11 @@ std::vector<clang::FixItHint> edits_of(const clang::ASTContext& context, const c
   return edits;
 }
 
+bool is_decltype_auto(clang::QualType type) {
+  const clang::AutoType* deduced = type->getContainedAutoType();
+  return deduced != nullptr && deduced->isDecltypeAuto();
+}
+
 // Returns why the uses of a copy do not allow a reference.
 std::optional<obstacle> changing_use(clang::ASTContext& context, const clang::VarDecl& variable,
                                      llvm::ArrayRef<variable_use> uses) {
@@ -215,6 +220,8 @@ verdict copy_check::judge(clang::ASTContext& context, const clang::VarDecl& vari
     return refuse("the statement declares several variables", start);
   if (variable.hasAttrs() || variable.isConstexpr() || variable.getType().isVolatileQualified())
     return refuse(name + " has attributes", start);
+  if (is_decltype_auto(variable.getTypeSourceInfo()->getType()) || is_decltype_auto(function.getDeclaredReturnType()))
+    return refuse("decltype(auto) would make a reference of it", start);
   if (!has_type_of_pattern(variable)) return refuse(name + " may be of another type in another instantiation", start);
   if (has_unusual_entry(function, *function.getBody()))
     return refuse("the function has labels or can be suspended", function.getLocation());
@@ -305,6 +312,9 @@ verdict copy_check::judge(clang::ASTContext& context, const clang::ParmVarDecl& 
 
   verdict result;
   result.level = certainty::proven;
+  const auto* type = function.getType()->getAs<clang::FunctionProtoType>();
+  if (type != nullptr && type->isNothrow())
+    result.notes.push_back({"noexcept() of a call would be true, as no copy may throw", function.getLocation()});
   for (const clang::FunctionDecl* declaration : function.redecls()) {
     const clang::ParmVarDecl& declared = *declaration->getParamDecl(parameter.getFunctionScopeIndex());
     const std::vector<clang::FixItHint> edits = edits_of(context, declared);

@@ -178,6 +178,28 @@ void edit_check::report_other_code(const std::vector<judgement>& judgements) {
   }
 }
 
+// Returns a macro of the unit that would take the place of a name which the edits write; empty if there is none.
+static std::string macro_in(const clang::ASTContext& context, const verdict& result) {
+  for (llvm::StringRef name : {"std", "tarn", "move", "make_shared", "recycle", "pooled", "reserve", "clear", "assign",
+                               "append", "resize", "get_allocator", "size"}) {
+    const auto identifier = context.Idents.find(name);
+    if (identifier == context.Idents.end() || !identifier->second->hadMacroDefinition()) continue;
+    const auto has_name = [&](const clang::FixItHint& edit) {
+      const llvm::StringRef text = edit.CodeToInsert;
+      const auto is_letter = [&](std::size_t index) {
+        return index < text.size() && (llvm::isAlnum(text[index]) || text[index] == '_');
+      };
+      for (std::size_t position = text.find(name); position != llvm::StringRef::npos;
+           position = text.find(name, position + 1)) {
+        if (!(position > 0 && is_letter(position - 1)) && !is_letter(position + name.size())) return true;
+      }
+      return false;
+    };
+    if (llvm::any_of(result.edits, has_name)) return name.str();
+  }
+  return {};
+}
+
 void edit_check::add_include(verdict& result) {
   const include_places::answer line = places_.place_for(*context_, result.header, result.location);
   if (line.edit) result.edits.push_back(*line.edit);
@@ -209,6 +231,8 @@ void edit_check::onEndOfTranslationUnit() {
       result.level = certainty::review;
       result.notes.push_back({"this reads the capacity of such a container", capacity->second});
     }
+    if (const std::string macro = macro_in(*context_, result); !macro.empty())
+      result = refusal(result.location, {"a macro has the name '" + macro + "'", result.location});
     // Two lines of one loop may lead to the same edit.
     const bool is_repeated = !result.edits.empty() && llvm::any_of(reported, [&](const verdict& earlier) {
       return earlier.text == result.text && is_same(earlier, result);

@@ -7,6 +7,7 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
+#include "profiler/tidy/library_calls.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
 
@@ -52,9 +53,30 @@ bool throws_for_memory_alone(const clang::FunctionDecl& function) {
          llvm::StringSwitch<bool>(name).Cases("to_string", "move", "forward", "min", "max", true).Default(false);
 }
 
+// Returns whether a function of the program, which throws nothing, may end the program.
+bool may_end_program(const clang::FunctionDecl& function, unsigned depth) {
+  constexpr unsigned max_depth = 4;
+  if (function.isTrivial() || is_of_library(function) || function.getBuiltinID() != 0) return function.isNoReturn();
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(&function);
+  const clang::FunctionDecl* definition = nullptr;
+  if (function.isNoReturn() || depth == max_depth || (method != nullptr && method->isVirtual()) ||
+      !function.isDefined(definition) || definition->getBody() == nullptr) {
+    return true;
+  }
+  bool may_end = false;
+  walk(*definition->getBody(), [&](const clang::Stmt& part, bool) {
+    const auto* call = dyn_cast<clang::CallExpr>(&part);
+    const clang::FunctionDecl* called = call == nullptr ? nullptr : call->getDirectCallee();
+    may_end = call != nullptr && (called == nullptr || may_end_program(*called, depth + 1));
+    return !may_end;
+  });
+  return may_end;
+}
+
 bool can_reject(const clang::FunctionDecl* function) {
   const auto* type = function == nullptr ? nullptr : function->getType()->getAs<clang::FunctionProtoType>();
-  return type == nullptr || (type->canThrow() != clang::CT_Cannot && !throws_for_memory_alone(*function));
+  if (type == nullptr) return true;
+  return type->canThrow() == clang::CT_Cannot ? may_end_program(*function, 0) : !throws_for_memory_alone(*function);
 }
 
 bool is_declared_in(clang::ASTContext& context, const clang::ValueDecl& declaration, const clang::Stmt& statement) {

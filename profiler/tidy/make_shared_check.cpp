@@ -200,7 +200,8 @@ verdict make_shared_check::judge(clang::ASTContext& context, const clang::Expr& 
   verdict result;
   result.level = passing.level;
   if (passing.level == certainty::review) result.notes.push_back(passing.problem);
-  const std::string made_shared = outer_namespace(context, "std") + "::make_shared<" + name + ">" + arguments;
+  const std::string made_shared =
+      outer_namespace(context, "std", function_around(context, creation)) + "::make_shared<" + name + ">" + arguments;
   clang::SourceRange replaced_range = creation.getSourceRange();
   std::string replacement = made_shared;
   if (const auto* call = dyn_cast<clang::CXXMemberCallExpr>(&owner)) {

@@ -111,6 +111,14 @@ std::variant<unreachable_code, obstacle> unreachable_after(clang::ASTContext& co
 
 // Returns whether a piece of code may use a reference that was stored anywhere.
 bool may_use_reference(clang::ASTContext& context, const clang::Stmt& part) {
+  bool is_user = false;
+  for (const clang::Expr* added : added_expressions(part)) {
+    walk(*added, [&](const clang::Stmt& inner, bool) {
+      is_user = is_user || may_use_reference(context, inner);
+      return !is_user;
+    });
+  }
+  if (is_user) return true;
   if (const auto* call = dyn_cast<clang::CallExpr>(&part)) {
     const clang::FunctionDecl* function = call->getDirectCallee();
     const auto* method = dyn_cast_or_null<clang::CXXMethodDecl>(function);
@@ -209,7 +217,7 @@ void move_check::judge_reference(clang::ASTContext& context, const clang::DeclRe
     return;
   }
   const clang::Expr* copy = copy_of(context, reference);
-  if (copy == nullptr || function_around(context, reference) == nullptr) return;
+  if (copy == nullptr || function_around(context, reference) == nullptr || is_unevaluated(context, reference)) return;
   const clang::Stmt& statement = statement_around(context, reference);
   // The line is that of the copy, or of the statement around it.
   if (sites().find(context.getSourceManager(), copy->getSourceRange()) == nullptr &&
@@ -289,7 +297,7 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
   result.header = "utility";
   result.edits.push_back(clang::FixItHint::CreateReplacement(
       reference.getSourceRange(),
-      outer_namespace(context, "std") + "::move(" + text_at(context, reference.getSourceRange()) + ")"));
+      outer_namespace(context, "std", &function) + "::move(" + text_at(context, reference.getSourceRange()) + ")"));
   return result;
 }
 

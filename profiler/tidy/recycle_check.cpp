@@ -37,6 +37,12 @@ bool is_declared_constexpr(const clang::ASTContext& context, const clang::Functi
   return llvm::any_of(specifiers, [](const auto& word) { return is_one_of(word.first, {"constexpr", "consteval"}); });
 }
 
+// Returns whether the compiler may run a lambda: what one captures is known only when the program runs.
+bool is_constant_lambda(const clang::FunctionDecl& function) {
+  return function.isConstexpr() && clang::isLambdaCallOperator(&function) &&
+         clang::cast<clang::CXXMethodDecl>(function).getParent()->capture_size() == 0;
+}
+
 // Returns the block that directly holds a statement, or the condition that fails.
 std::variant<const clang::CompoundStmt*, obstacle> block_of(clang::ASTContext& context,
                                                             const clang::DeclStmt& statement,
@@ -234,9 +240,9 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
     const std::string handle = "kept_" + name;
     const SourceLocation same_name = use_of_name(context, function, handle);
     if (same_name.isValid()) return refuse("the function has the name '" + handle + "' already", same_name);
-    lines.push_back(
-        (llvm::Twine("auto ") + handle + " = " + outer_namespace(context, "tarn") + "::recycle<" + type + ">();")
-            .str());
+    lines.push_back((llvm::Twine("auto ") + handle + " = " + outer_namespace(context, "tarn", &function) +
+                     "::recycle<" + type + ">();")
+                        .str());
     const std::string reference = (llvm::Twine(type) + "& " + name + " = *" + handle + ";").str();
     if (!is_constant) lines.push_back(reference);
     for (const std::string& line : value.statements) {
@@ -245,6 +251,7 @@ verdict recycle_check::judge(clang::ASTContext& context, const clang::DeclStmt& 
     }
     if (is_constant) lines.push_back("const " + reference);
   }
+  if (is_constant_lambda(function)) return refuse("the compiler may run the lambda", function.getLocation());
   if (!result.notes.empty()) result.level = certainty::review;
   const auto* first = clang::cast<clang::VarDecl>(*statement.decl_begin());
   result.text = (statement.isSingleDecl() ? quote(*first) : quote(*first) + " and the variables beside it") +

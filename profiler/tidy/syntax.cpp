@@ -33,6 +33,10 @@ class walker : public clang::RecursiveASTVisitor<walker> {
     --lambdas_;
     return goes_on;
   }
+  // `a != b` is `!(a == b)` with a call of the program's own operator.
+  bool TraverseCXXRewrittenBinaryOperator(clang::CXXRewrittenBinaryOperator* operation) {
+    return WalkUpFromCXXRewrittenBinaryOperator(operation) && TraverseStmt(operation->getSemanticForm());
+  }
   const clang::ValueDecl* declaration_at_location = nullptr;
 
  private:
@@ -124,6 +128,23 @@ void walk(const clang::Stmt& root, llvm::function_ref<bool(const clang::Stmt&, b
   walker(visit, {}).TraverseStmt(const_cast<clang::Stmt*>(&root));
 }
 
+std::vector<const clang::Expr*> added_expressions(const clang::Stmt& part) {
+  if (const auto* argument = dyn_cast<clang::CXXDefaultArgExpr>(&part)) return {argument->getExpr()};
+  if (const auto* value = dyn_cast<clang::CXXDefaultInitExpr>(&part)) return {value->getExpr()};
+  llvm::ArrayRef<clang::Expr*> values;
+  if (const auto* list = dyn_cast<clang::InitListExpr>(&part)) {
+    const clang::InitListExpr* whole = list->isSemanticForm() ? list : list->getSemanticForm();
+    if (whole != nullptr) values = whole->inits();
+  } else if (const auto* parentheses = dyn_cast<clang::CXXParenListInitExpr>(&part)) {
+    values = const_cast<clang::CXXParenListInitExpr*>(parentheses)->getInitExprs();
+  }
+  std::vector<const clang::Expr*> result;
+  for (const clang::Expr* value : values) {
+    if (const auto* added = dyn_cast<clang::CXXDefaultInitExpr>(value)) result.push_back(added->getExpr());
+  }
+  return result;
+}
+
 bool is_std_function(const clang::FunctionDecl& function) {
   const auto* method = dyn_cast<clang::CXXMethodDecl>(&function);
   return method == nullptr ? function.isInStdNamespace() : method->getParent()->isInStdNamespace();
@@ -192,8 +213,19 @@ bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llv
          llvm::is_contained(names, named->getName());
 }
 
-std::string outer_namespace(const clang::ASTContext& context, llvm::StringRef name) {
-  const bool is_hidden = declares_inside(context, *context.getTranslationUnitDecl(), name);
+std::string outer_namespace(const clang::ASTContext& context, llvm::StringRef name,
+                            const clang::FunctionDecl* function) {
+  bool is_hidden = declares_inside(context, *context.getTranslationUnitDecl(), name);
+  if (function != nullptr && function->getBody() != nullptr) {
+    walk(*function->getBody(), [&](const clang::Stmt& part, bool) {
+      const auto* declarations = dyn_cast<clang::DeclStmt>(&part);
+      is_hidden |= declarations != nullptr && llvm::any_of(declarations->decls(), [&](const clang::Decl* next) {
+                     const auto* named = dyn_cast<clang::NamedDecl>(next);
+                     return named != nullptr && named->getIdentifier() != nullptr && named->getName() == name;
+                   });
+      return !is_hidden;
+    });
+  }
   return (is_hidden ? "::" : "") + name.str();
 }
 
@@ -211,6 +243,15 @@ clang::QualType element_of(clang::QualType container) {
 }
 
 std::string quote(const clang::NamedDecl& declaration) { return "'" + declaration.getNameAsString() + "'"; }
+
+bool is_unevaluated(clang::ASTContext& context, const clang::Stmt& statement) {
+  return llvm::any_of(nodes_around(context, statement), [](const clang::DynTypedNode& node) {
+    const auto* outer = node.get<clang::Stmt>();
+    return outer != nullptr &&
+           isa<clang::CXXNoexceptExpr, clang::UnaryExprOrTypeTraitExpr, clang::CXXTypeidExpr, clang::RequiresExpr>(
+               outer);
+  });
+}
 
 bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statement) {
   clang::DynTypedNode node = clang::DynTypedNode::create(statement);

@@ -23,8 +23,11 @@ std::vector<clang::DynTypedNode> nodes_around(clang::ASTContext& context, const 
 const clang::FunctionDecl* function_around(clang::ASTContext& context, const clang::Stmt& statement);
 
 // Calls `visit` with each statement of `root` in the order of the source, until it returns false. What the compiler
-// adds is left out.
+// adds is left out, but for calls of a program's own operators in place of others.
 void walk(const clang::Stmt& root, llvm::function_ref<bool(const clang::Stmt& statement, bool is_in_lambda)> visit);
+
+// Returns the expression of a default argument, or those of default values of members, which the compiler adds.
+std::vector<const clang::Expr*> added_expressions(const clang::Stmt& part);
 
 // Returns whether a function, or its class, is declared in namespace std.
 bool is_std_function(const clang::FunctionDecl& function);
@@ -51,9 +54,10 @@ bool is_std_class(clang::QualType type, llvm::ArrayRef<llvm::StringRef> names);
 // declaration outside of templates has no pattern.
 bool is_std_class_in_all_instantiations(const clang::ValueDecl& declaration, llvm::ArrayRef<llvm::StringRef> names);
 
-// Returns the name of a namespace at file scope as code in any scope may write it: `::std` where a scope of the unit
-// has a namespace or a type `std` of its own.
-std::string outer_namespace(const clang::ASTContext& context, llvm::StringRef name);
+// Returns the name of a namespace at file scope as code in any scope, or in a function, may write it: `::std` where a
+// scope of the unit, or a block of the function, has a namespace or a type `std` of its own.
+std::string outer_namespace(const clang::ASTContext& context, llvm::StringRef name,
+                            const clang::FunctionDecl* function = nullptr);
 
 // Returns the name of a function, empty for an operator, a constructor or null.
 llvm::StringRef name_of(const clang::FunctionDecl* function);
@@ -65,6 +69,9 @@ clang::QualType element_of(clang::QualType container);
 
 // Returns a name in the quotation marks of messages.
 std::string quote(const clang::NamedDecl& declaration);
+
+// Returns whether a statement is an operand that never runs, as that of noexcept() and sizeof.
+bool is_unevaluated(clang::ASTContext& context, const clang::Stmt& statement);
 
 // Returns whether a statement belongs to an instantiation of a template.
 bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statement);

@@ -412,3 +412,61 @@ std::size_t by_sign(const numbered& source, unsigned* number) {
   *number = 3;
   return copy.name.size() + static_cast<std::size_t>(copy.number);
 }
+
+std::string global_text;
+// Operators that the language writes, an inherited constructor, and numbers among the arguments of printf.
+struct compared {
+  int number;
+  bool operator==(const compared& second) const {
+    global_text = "compared";
+    return number == second.number;
+  }
+};
+void of_a_rewritten_operator(const compared& first, const compared& second) {
+  // site: 0
+  // review: 'copy' is only read
+  // becomes: const std::string& copy = global_text;
+  std::string copy = global_text;
+  if (first != second) std::printf("other");
+  std::printf("%s", copy.c_str());
+}
+struct writing_base {
+  explicit writing_base(int) { global_text = "changed"; }
+};
+struct heir : writing_base {
+  using writing_base::writing_base;
+};
+void of_an_inherited_constructor() {
+  // site: 0
+  // review: 'copy' is only read
+  // becomes: const std::string& copy = global_text;
+  const std::string copy = global_text;
+  heir object(1);
+  std::printf("%s", copy.c_str());
+}
+void of_a_number(int number) {
+  // site: 0
+  // proven: 'copy' is only read
+  // becomes: const std::string& copy = global_text;
+  const std::string copy = global_text;
+  std::printf("%d %s", number, copy.c_str());
+}
+
+// Types that ask whether something is a reference, or whether it may throw.
+decltype(auto) of_a_deduced_type() {
+  // site: 0
+  // no edit: decltype(auto) would make a reference of it
+  const std::string copy = global_text;
+  return copy;
+}
+void of_a_deduced_variable() {
+  // site: 0
+  // no edit: decltype(auto) would make a reference of it
+  decltype(auto) copy = global_text;
+  std::printf("%s", copy.c_str());
+}
+// review: 'text' is only read
+// becomes: static std::size_t length_without_throw(const std::string& text) noexcept { return text.size(); }
+static std::size_t length_without_throw(std::string text) noexcept { return text.size(); }
+// site: 0
+std::size_t length_of_global() { return length_without_throw(global_text); }

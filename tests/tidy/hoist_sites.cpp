@@ -221,3 +221,40 @@ void deduced(const texts& list) {
     print(pair_of_texts[0]);
   }
 }
+
+// Code that the language adds changes what another operand reads.
+std::string prefix;
+struct tag {
+  int number = 0;
+  const char* text = (prefix = "changed", "text");
+};
+struct compared {
+  int number;
+  bool operator==(const compared& second) const {
+    prefix = "changed";
+    return number == second.number;
+  }
+};
+void added_code(const compared& first, const compared& second, int count) {
+  for (int i = 0; i < count; ++i) {
+    // site: 0
+    // no edit: this may change what stands before it in the text
+    std::string text = prefix + tag{1}.text;
+    print(text);
+  }
+  for (int i = 0; i < count; ++i) {
+    // site: 0
+    // no edit: this may change what stands before it in the text
+    std::string text = prefix + tag(1).text;
+    print(text);
+  }
+  // inserts: std::string line;
+  for (int i = 0; i < count; ++i) {
+    // site: 0
+    // review: 'line' moves
+    // becomes: line = prefix;
+    // becomes: line += (first != second ? "differ" : "same");
+    std::string line = prefix + (first != second ? "differ" : "same");
+    print(line);
+  }
+}

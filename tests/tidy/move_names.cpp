@@ -17,3 +17,22 @@ void keep(const ::std::string& text) {
   results.push_back(copy);
 }
 }  // namespace acme
+
+const std::string* remembered;
+std::size_t length_sum;
+std::size_t add_length() { return length_sum += remembered->size(); }
+void remember(const std::string& text) { remembered = &text; }
+struct measured_object {
+  int number;
+  std::size_t length = add_length();
+};
+void beside_a_default_value(std::vector<std::string>& list) {
+  std::string text = "text";
+  remember(text);
+  // review: 'text' is used here for the last time
+  // becomes: list.push_back(::std::move(text));
+  // site: 0
+  list.push_back(text);
+  measured_object object(1);
+  length_sum += object.length;
+}

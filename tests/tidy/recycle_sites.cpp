@@ -337,3 +337,14 @@ void deduced(int number) {
   std::vector numbers{number, number};
   fill(numbers);
 }
+
+namespace acme::memory {}
+void beside_an_alias() {
+  namespace tarn = acme::memory;
+  // proven: 'text'
+  // becomes: auto kept_text = ::tarn::recycle<std::string>();
+  // becomes: std::string& text = *kept_text;
+  // site: 0
+  std::string text;
+  print(text);
+}

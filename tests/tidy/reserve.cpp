@@ -16,7 +16,7 @@
 
 using numbers = std::vector<int>;
 int parse(const std::string& text);
-int next(int value) noexcept;
+int next(int value) noexcept { return value + 1; }
 void use(const numbers& values);
 void take(numbers& values);
 constexpr int limit = 100;
@@ -288,6 +288,18 @@ numbers read_all(const std::vector<std::string>& texts, unsigned count) {
   // review: reserve(count)
   // inserts: result.reserve(count);
   for (unsigned i = 0; i < count; ++i) result.push_back(parse(texts[i]));
+  return result;
+}
+
+void stop(const char* text) noexcept;
+numbers of_a_count_from_a_file(unsigned count, const numbers& bytes) {
+  numbers result;
+  // review: reserve(count)
+  // inserts: result.reserve(count);
+  for (unsigned i = 0; i < count; ++i) {
+    if (i == bytes.size()) stop("truncated file");
+    result.push_back(bytes[i]);
+  }
   return result;
 }
 
