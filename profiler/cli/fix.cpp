@@ -193,7 +193,7 @@ attempt try_proposal(const fix::proposal& proposal, fix::tidy& tidy, const fix::
   using fix::certainty;
   switch (result.verdict.level) {
     case certainty::silent: result.problem = proposal.silence; return result;
-    case certainty::failed: result.problem = "clang-tidy cannot compile it: " + result.verdict.text; return result;
+    case certainty::failed:
     case certainty::no_edit: result.problem = result.verdict.text; return result;
     case certainty::review:
       if (has_review) break;

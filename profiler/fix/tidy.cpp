@@ -74,7 +74,14 @@ std::vector<tidy::answer> tidy::answers_of(const std::vector<run>& runs, const s
     next.output = with_whole_paths(fmt::format("{}\n{}", content_of(name + ".out"), errors), asked_unit.folder);
     // Clang goes on without an argument that it does not know. Other errors have a position, or end it.
     const bool ignores_argument = next.output.find("error: unknown argument: ") != std::string::npos;
-    if (content_of(name + ".code") != "0\n" && !ignores_argument) next.problem = first_line(errors);
+    const std::string code = content_of(name + ".code");
+    constexpr int first_signal_code = 129;  // of a shell
+    next.has_crashed = std::atoi(code.c_str()) >= first_signal_code;
+    if (next.has_crashed) {
+      next.problem = "clang-tidy crashed, exit code " + first_line(code);
+    } else if (code != "0\n" && !ignores_argument) {
+      next.problem = "clang-tidy cannot compile it: " + first_line(errors);
+    }
   }
   return answers;
 }
@@ -89,22 +96,41 @@ void tidy::ask(const std::vector<question>& questions, const std::string& folder
       sites[asked_unit].push_back(site_of(questions[index], fmt::format("{}.{}", questions[index].check, index)));
   }
   std::vector<run> runs;
-  for (const auto& [asked_unit, entries] : sites) {
-    runs.push_back({asked_unit, fmt::format("{}/sites-{}.json", folder, runs.size())});
-    std::ofstream(runs.back().sites) << nlohmann::json{{"sites", entries}};
-  }
-  std::map<unit, answer> answers;
+  const auto add_run = [&](const unit& asked_unit, const nlohmann::json& entries) {
+    run& added = runs.emplace_back(run{asked_unit, {}, fmt::format("{}/sites-{}.json", folder, runs.size())});
+    for (const nlohmann::json& entry : entries) added.checks.push_back(entry.at("check"));
+    std::ofstream(added.sites) << nlohmann::json{{"sites", entries}};
+  };
+  for (const auto& [asked_unit, entries] : sites) add_run(asked_unit, entries);
+  std::map<std::pair<unit, std::string>, answer> answers;  // by unit and check
   const std::size_t part = 3 * std::max(1U, std::thread::hardware_concurrency());
-  for (std::size_t begin = 0; begin < runs.size(); begin += part) {
-    const auto first = runs.begin() + static_cast<std::ptrdiff_t>(begin);
-    const std::vector<run> next_runs(first, first + static_cast<std::ptrdiff_t>(std::min(part, runs.size() - begin)));
-    std::vector<answer> next_answers = answers_of(next_runs, folder);
-    for (std::size_t index = 0; index < next_runs.size(); ++index)
-      answers.emplace(next_runs[index].asked_unit, std::move(next_answers[index]));
-    show(static_cast<std::size_t>(std::count_if(questions.begin(), questions.end(), [&](const question& next) {
-      return std::all_of(next.units.begin(), next.units.end(),
-                         [&](const unit& asked_unit) { return answers.contains(asked_unit); });
-    })));
+  for (std::size_t begin = 0, end = 0; begin < runs.size(); begin = end) {
+    end = std::min(begin + part, runs.size());
+    const std::vector<run> next_runs(runs.begin() + static_cast<std::ptrdiff_t>(begin),
+                                     runs.begin() + static_cast<std::ptrdiff_t>(end));
+    const std::vector<answer> next_answers = answers_of(next_runs, folder);
+    for (std::size_t index = 0; index < next_runs.size(); ++index) {
+      const run& unit_run = next_runs[index];
+      if (next_answers[index].has_crashed && unit_run.checks.size() > 1) {
+        // One site is the reason: the halves are asked again.
+        const nlohmann::json entries = nlohmann::json::parse(content_of(unit_run.sites)).at("sites");
+        const auto middle = entries.begin() + static_cast<std::ptrdiff_t>(entries.size() / 2);
+        add_run(unit_run.asked_unit, nlohmann::json(std::vector<nlohmann::json>(entries.begin(), middle)));
+        add_run(unit_run.asked_unit, nlohmann::json(std::vector<nlohmann::json>(middle, entries.end())));
+        continue;
+      }
+      for (const std::string& check : unit_run.checks)
+        answers.insert_or_assign({unit_run.asked_unit, check}, next_answers[index]);
+    }
+    std::size_t answered = 0;
+    for (std::size_t index = 0; index < questions.size(); ++index) {
+      const std::string check = fmt::format("{}.{}", questions[index].check, index);
+      answered +=
+          std::all_of(questions[index].units.begin(), questions[index].units.end(), [&](const unit& asked_unit) {
+            return answers.contains({asked_unit, check});
+          });
+    }
+    show(answered);
   }
   for (std::size_t index = 0; index < questions.size(); ++index) {
     const std::string check = fmt::format("{}.{}", questions[index].check, index);
@@ -112,7 +138,7 @@ void tidy::ask(const std::vector<question>& questions, const std::string& folder
     for (const unit& asked_unit : questions[index].units) {
       // A unit with several commands answers for each of them.
       const bool has_several = std::count(units_.begin(), units_.end(), asked_unit) > 1;
-      unit_verdicts.push_back(verdict_in(answers.at(asked_unit), check, must_agree || has_several));
+      unit_verdicts.push_back(verdict_in(answers.at({asked_unit, check}), check, must_agree || has_several));
     }
     verdict& result = verdicts_[questions[index]] = united_verdict(unit_verdicts);
     result.edits = fmt::format("{}/{}", folder, check);
@@ -123,6 +149,7 @@ void tidy::ask(const std::vector<question>& questions, const std::string& folder
 }
 
 verdict tidy::verdict_in(const answer& unit_answer, const std::string& check, bool must_agree) {
+  if (unit_answer.has_crashed) return {certainty::failed, unit_answer.problem};
   verdict result = verdict_of(unit_answer.output, check, must_agree);
   if (result.level == certainty::silent && !unit_answer.problem.empty())
     result = {certainty::failed, unit_answer.problem};

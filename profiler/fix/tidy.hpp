@@ -32,7 +32,7 @@ std::string with_whole_paths(std::string_view output, const std::string& folder)
 // Returns the edits of a check with other paths.
 std::string with_paths(std::string_view edits, const std::function<std::string(const std::string&)>& new_path);
 
-// The certainty of an edit; `failed`: a unit does not compile with clang-tidy.
+// The certainty of an edit; `failed`: clang-tidy cannot read a unit.
 enum class certainty { silent, no_edit, review, proven, failed };
 const char* name(certainty level);
 
@@ -92,11 +92,13 @@ class tidy {
   // A run of clang-tidy on one unit, with a file of sites.
   struct run {
     unit asked_unit;
+    std::vector<std::string> checks;  // with the numbers of the sites
     std::string sites;
   };
   struct answer {
     std::string output;   // with whole paths
     std::string problem;  // why it ended early; empty if it did not
+    bool has_crashed = false;
   };
   static verdict verdict_in(const answer& unit_answer, const std::string& check, bool must_agree);
   std::vector<answer> answers_of(const std::vector<run>& runs, const std::string& folder) const;

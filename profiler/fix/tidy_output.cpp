@@ -138,7 +138,7 @@ verdict verdict_of(std::string_view output, std::string_view check, bool must_ag
     if (!is_of_this_check) {
       if (next->kind != "error") continue;
       next_verdict.level = certainty::failed;
-      next_verdict.text = next->position + ": " + next_verdict.text;
+      next_verdict.text = "clang-tidy cannot compile it: " + next->position + ": " + next_verdict.text;
     } else if (next_verdict.text.starts_with("silent: ")) {
       other_code = next->position;
       continue;

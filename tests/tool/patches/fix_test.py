@@ -231,6 +231,19 @@ class BadInput(FixTest):
         problem = next(site["problem"] for site in sites if site["line"] == line_of("loop"))
         self.assertRegex(problem, r"^clang-tidy cannot compile it: \S+/program.cpp:\d+: declaration of anonymous")
 
+    def test_a_site_at_which_clang_tidy_crashes(self):
+        fake = self.folder / "clang-tidy"
+        fake.write_text(f"""#!/bin/sh
+sites=$(printf %s "$*" | sed -n 's/.*"Sites","value":"\\([^"]*\\)".*/\\1/p')
+test -n "$sites" && grep -q '"line":{line_of("loop")}[,}}]' "$sites" && kill -SEGV $$
+exec clang-tidy-16 "$@"
+""", encoding="utf-8")
+        fake.chmod(0o755)
+        sites = json.loads(self.fix("--json", "--clang-tidy", fake))["sites"]
+        crashed = [site for site in sites if site["problem"] == "clang-tidy crashed, exit code 139"]
+        self.assertEqual([site["line"] for site in crashed], [line_of("loop")])
+        self.assertEqual(sum(bool(site["patch"]) for site in sites), PATCHES - 1)
+
     def test_an_option_that_only_gcc_knows_is_no_obstacle(self):
         # clang-scan-deps ends at it: the patch for tarn-pooled, which asks other units, is one to review.
         self.assertIn(f"patch {PATCHES - 1}: ", self.fix(build=self.build_with("-fconserve-stack")))

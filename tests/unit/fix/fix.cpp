@@ -57,7 +57,8 @@ TEST(fix, of_several_edits_the_least_certain_counts) {
   EXPECT_EQ(verdict_of(proven + refused, "tarn-reserve").level, certainty::proven);
   EXPECT_EQ(verdict_of(proven + review + proven, "tarn-reserve").text, "z");
   EXPECT_EQ(verdict_of(proven + error + review, "tarn-reserve").level, certainty::failed);
-  EXPECT_EQ(verdict_of(proven + error + review, "tarn-reserve").text, "a.cpp:9: no type named 't'");
+  EXPECT_EQ(verdict_of(proven + error + review, "tarn-reserve").text,
+            "clang-tidy cannot compile it: a.cpp:9: no type named 't'");
 }
 
 TEST(fix, tells_the_answers_of_one_run_apart) {
