@@ -128,7 +128,7 @@ bool record_watched(const record_request& request, const watched_process& watche
   format::program_facts facts = facts_of(words_of(process), sources, request.interval);
   facts.process = static_cast<std::uint64_t>(process);
   try {  // before the process is touched
-    const format::writer check(request.every.empty() ? request.output : request.output + ".1");
+    format::require_writable(request.every.empty() ? request.output : request.output + ".1");
   } catch (const std::system_error& error) {
     fail(exit_code::io_error, "{}{}", error.what(), missing_folder_text(request.output, error.code().value()));
   }

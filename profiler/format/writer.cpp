@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -46,25 +47,55 @@ void put_key(encoder& output, const violation_key& key, std::uint32_t before) {
 
 [[noreturn]] void fail(const char* message) { throw std::system_error(errno, std::generic_category(), message); }
 
-// Empties a regular file that no other process writes. The lock belongs to this process: it ends with the process, and
-// a forked child that has not yet become the program does not hold it. A file system without locks is no reason to
-// refuse the file.
-void empty(int file, const std::string& path) {
+int open_to_write(const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+  if (file < 0) fail(path.c_str());
+  return file;
+}
+
+bool is_regular(int file) {
   struct stat facts {};
-  if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) return;  // a device or a pipe
+  return ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+// Locks a file that no other process writes. The lock belongs to this process: it ends with the process, and a forked
+// child that has not yet become the program does not hold it. A file system without locks is no reason to refuse the
+// file.
+void lock(int file, const std::string& path) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
   if (::fcntl(file, F_SETLK, &whole) != 0 && (errno == EACCES || errno == EAGAIN)) {
     errno = EBUSY;
     fail((path + ": another tarn record writes to this file").c_str());
   }
+}
+
+// Empties a regular file that no other process writes.
+void empty(int file, const std::string& path) {
+  if (!is_regular(file)) return;  // a device or a pipe
+  lock(file, path);
   if (::ftruncate(file, 0) != 0) fail(path.c_str());
 }
 
 }  // namespace
 
-writer::writer(const std::string& path) : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666)) {
-  if (file_ < 0) fail(path.c_str());
+void require_writable(const std::string& path) {
+  struct stat facts {};
+  const bool is_there = ::stat(path.c_str(), &facts) == 0;
+  if (is_there && !S_ISREG(facts.st_mode)) return;  // who reads a pipe would see its end
+  const int file = open_to_write(path);
+  std::error_code ignored;
+  if (!is_there) std::filesystem::remove(std::filesystem::canonical(path, ignored), ignored);
+  try {
+    lock(file, path);
+  } catch (const std::system_error&) {
+    ::close(file);
+    throw;
+  }
+  ::close(file);
+}
+
+writer::writer(const std::string& path) : file_(open_to_write(path)) {
   const file_header header{recording_magic, recording_version, 0};
   try {
     empty(file_, path);

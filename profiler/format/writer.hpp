@@ -10,6 +10,9 @@
 
 namespace tarn::format {
 
+// Throws std::system_error where a writer of this path would. The file stays as it is; a device or a pipe is not tried.
+void require_writable(const std::string& path);
+
 // Appends blocks to a file. Only one thread at a time may use a writer. Each function throws std::system_error if the
 // file cannot be written; everything written before stays readable.
 class writer {
