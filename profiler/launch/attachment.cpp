@@ -11,6 +11,7 @@ void fail_in_use(pid_t process) {
 #if defined(__x86_64__)
 #include <elf.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -176,14 +177,20 @@ class safe_points {
   remote_address restorer_ = 0;
 };
 
+std::vector<pid_t> threads_of(pid_t process) {
+  std::vector<pid_t> threads;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process), error))
+    threads.push_back(std::atoi(entry.path().filename().c_str()));
+  return threads;
+}
+
 // Returns the threads that can be stopped. Nothing stops one that waits for its child of vfork, or for a disk. Throws a
 // failure where all have ended.
 std::vector<pid_t> stoppable_threads_of(pid_t process) {
   std::vector<pid_t> threads;
   bool has_living = false;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process), error)) {
-    const pid_t thread = std::atoi(entry.path().filename().c_str());
+  for (const pid_t thread : threads_of(process)) {
     const char state = state_of_thread(process, thread);
     if (state == '\0' || state == 'Z' || state == 'X') continue;
     has_living = true;
@@ -223,19 +230,62 @@ struct stopped_thread {
   steady::time_point since;
 };
 
+// The locks of the loader, which dlopen() and dl_iterate_phdr() hold while they call functions of the program.
+class loader_locks {
+ public:
+  explicit loader_locks(const remote_process& process)
+      : process_(process), data_(process.function_of(process.module_start("/ld-"), "_rtld_global")) {}
+
+  // Returns a thread that has one; 0 if none has.
+  pid_t holder() const {
+    struct mutex {  // the beginning of a pthread_mutex_t
+      std::uint32_t lock, count, owner, users, kind;
+    };
+    std::array<std::byte, 4096> data;
+    if (data_ == 0 || !process_.read(data_, data.data(), data.size())) return 0;
+    for (std::size_t offset = 0; offset + sizeof(mutex) <= data.size(); offset += alignof(pthread_mutex_t)) {
+      mutex part;
+      std::memcpy(&part, data.data() + offset, sizeof part);
+      if (part.lock == 0 || part.count == 0 || part.users != 1 || part.kind != PTHREAD_MUTEX_RECURSIVE) continue;
+      for (const pid_t thread : threads_of(process_.number())) {
+        if (static_cast<std::uint32_t>(process_.own_number_of(thread)) == part.owner) return thread;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  const remote_process& process_;
+  remote_address data_;
+};
+
 stopped_thread stop_one(const remote_process& process, const remote_instructions& instructions) {
   constexpr std::size_t max_distance = 4096, near_distance = 512;
-  constexpr std::chrono::seconds patience{20};
+  constexpr std::chrono::seconds patience{20}, patience_for_lock{5};
   const auto begun = steady::now();
+  const loader_locks locks(process);
+  auto last_free = begun;                 // when no thread had a lock of the loader
   std::unique_ptr<remote_stacks> stacks;  // not before they are needed
   while (steady::now() < begun + patience) {
+    if (const pid_t holder = locks.holder(); holder == 0) {
+      last_free = steady::now();
+    } else if (steady::now() < last_free + patience_for_lock) {
+      ::usleep(1000);
+      continue;
+    } else {
+      fail(exit_code::io_error,
+           "process {}: its thread {} is in dlopen or dl_iterate_phdr and has a lock of the loader, which the recorder "
+           "needs; try again when that call has ended, or start the program with tarn record",
+           process.number(), holder);
+    }
     const safe_points points(process);
     for (const pid_t number : stoppable_threads_of(process.number())) {
       const auto since = steady::now();
       auto thread = std::make_unique<traced_thread>(process, number, instructions);
       const bool is_patient = since < begun + patience / 2;
       if (thread->is_stopped() &&
-          points.has(thread->registers(), is_patient ? max_distance : near_distance, stacks.get())) {
+          points.has(thread->registers(), is_patient ? max_distance : near_distance, stacks.get()) &&
+          locks.holder() == 0) {
         auto hurried = std::make_unique<hurried_thread>(number);
         return {std::move(hurried), std::move(thread), since};
       }
@@ -290,6 +340,8 @@ class remote_caller {
     if (mapped < 0 && mapped > -4096) fail(exit_code::no_memory, "process {} has no memory left", process_.number());
     scratch_ = static_cast<remote_address>(mapped);
   }
+  // Returns the number by which the process itself knows the stopped thread.
+  pid_t thread() const { return process_.own_number_of(stopped_.thread->number()); }
   remote_address scratch_stack() const { return scratch_ + scratch_bytes - 64; }
   // Calls a function on the stack that ends there.
   template <class... Words>
@@ -374,8 +426,18 @@ remote_address load(remote_caller& caller, const remote_process& process, const 
   std::ofstream target(process.path_of(file), std::ios::binary);
   target << image.loaded_part() << std::flush;
   constexpr std::uint64_t now = 2;  // RTLD_NOW | RTLD_LOCAL
-  const std::string path = fmt::format("/proc/self/fd/{}", file);
-  const std::uint64_t handle = target ? caller.call(caller.scratch_stack(), open, caller.copy(path), now) : 0;
+  const auto open_as = [&](const std::string& path) {
+    return caller.call(caller.scratch_stack(), open, caller.copy(path), now);
+  };
+  // The loader keeps the path. Debuggers open it in their own process, where the number of the file may be that of a
+  // pipe, but no thread has this number.
+  std::uint64_t handle = target ? open_as(fmt::format("/proc/self/task/{}/fd/{}", caller.thread(), file)) : 0;
+  if (handle == 0 && target) {  // the process sees a /proc of other process numbers
+    constexpr int unusual_number = 1000;
+    const std::int64_t copy = caller.system_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, unusual_number);
+    handle = open_as(fmt::format("/proc/self/fd/{}", copy < 0 ? file : copy));
+    if (copy >= 0) caller.system_call(SYS_close, copy);
+  }
   remote_address start = 0;  // the first word of the structure that the handle points to
   if (handle != 0 && process.read(handle, &start, sizeof start)) return start;
   std::string reason;

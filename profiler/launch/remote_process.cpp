@@ -36,6 +36,15 @@ remote_process::~remote_process() {
   for (const int copy : copied_descriptors_) ::close(copy);
 }
 
+pid_t remote_process::own_number_of(pid_t thread) const {
+  constexpr std::string_view title = "NSpid:";
+  std::ifstream file(fmt::format("/proc/{}/task/{}/status", process_, thread));
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(title)) return std::atoi(line.c_str() + line.find_last_of('\t'));  // the innermost comes last
+  }
+  return thread;
+}
+
 bool remote_process::read(remote_address address, void* target, std::size_t bytes) const {
   const auto expected = static_cast<ssize_t>(bytes);
   if (memory_ >= 0) return ::pread(memory_, target, bytes, static_cast<off_t>(address)) == expected;

@@ -32,6 +32,8 @@ class remote_process {
   ~remote_process();
 
   pid_t number() const { return process_; }
+  // Returns the number that a thread of the process has in its own namespace of processes.
+  pid_t own_number_of(pid_t thread) const;
   // Both return false where not all of it is mapped, and where the process itself may not write.
   bool read(remote_address address, void* target, std::size_t bytes) const;
   bool write(remote_address address, const void* source, std::size_t bytes) const;
@@ -45,7 +47,7 @@ class remote_process {
   std::vector<remote_mapping> mappings() const;
   // Returns the start of the first mapping of a file whose path contains `name`; 0 if there is none.
   remote_address module_start(std::string_view name) const;
-  // Returns the address of the function that the module at `start` exports by the name; 0 if it does not.
+  // Returns the address of what the module at `start` exports by the name; 0 if it does not.
   remote_address function_of(remote_address start, std::string_view name) const;
   // Returns the first place in code of the module where these bytes lie; 0 if there is none.
   remote_address find_code(std::string_view module_name, std::string_view bytes) const;

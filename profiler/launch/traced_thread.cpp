@@ -92,14 +92,8 @@ traced_thread::~traced_thread() {
   if (!is_stopped_) return;
   if (is_calling_) restore();
   if (!is_stopped_) return;
-  // The kernel repeats most calls that were interrupted. These it would end with EINTR, though no signal has come.
-  constexpr std::array interrupted_calls = {SYS_epoll_wait, SYS_epoll_pwait, SYS_rt_sigtimedwait, SYS_semop,
-                                            SYS_semtimedop};
-  const auto number = static_cast<std::int64_t>(before_.orig_rax);
-  bool is_repeated = false;
-  for (const long call : interrupted_calls) is_repeated = is_repeated || call == number;
-  if (is_repeated && static_cast<std::int64_t>(before_.rax) == -EINTR &&
-      !has_pending_signal(process_.number(), thread_)) {
+  // The kernel repeats most calls that were interrupted. It would end the others with EINTR, though no signal has come.
+  if (is_in_ended_call() && !has_pending_signal(process_.number(), thread_)) {
     user_regs_struct repeated_call = before_;
     repeated_call.rip -= 2;
     repeated_call.rax = repeated_call.orig_rax;
@@ -108,6 +102,12 @@ traced_thread::~traced_thread() {
   }
   trace(PTRACE_DETACH, thread_, 0, nullptr);
   if (has_trap_) ::syscall(SYS_tgkill, process_.number(), thread_, SIGTRAP);
+}
+
+// close() has closed its file even if it ends so.
+bool traced_thread::is_in_ended_call() const {
+  const auto number = static_cast<std::int64_t>(before_.orig_rax);
+  return number >= 0 && number != SYS_close && static_cast<std::int64_t>(before_.rax) == -EINTR;
 }
 
 // Sets is_stopped_ to false where the thread has ended.
@@ -130,7 +130,11 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
       trace(PTRACE_INTERRUPT, thread_, 0, nullptr);
       for (int tries = 0; tries < 1000 && ::waitpid(thread_, &status, __WALL | WNOHANG) == 0; ++tries) ::usleep(1000);
       is_stopped_ = WIFSTOPPED(status);
-      fail(exit_code::io_error, "process {} did not answer in time", process_.number());
+      fail(exit_code::io_error,
+           "process {} did not answer in time: its thread {}, in which the recorder works, waits for a processor, or "
+           "for a lock of the loader that another thread has (dlopen, dl_iterate_phdr); try again, or start it with "
+           "tarn record",
+           process_.number(), thread_);
     }
     ::usleep(20);
   }

@@ -31,6 +31,7 @@ class traced_thread {
   traced_thread& operator=(const traced_thread&) = delete;
   ~traced_thread();
 
+  pid_t number() const { return thread_; }
   bool is_stopped() const { return is_stopped_; }
   // Returns the registers that it was stopped with.
   const user_regs_struct& registers() const { return before_; }
@@ -49,6 +50,8 @@ class traced_thread {
   stop run_to_stop(bool stops_at_call, std::chrono::steady_clock::time_point until);
   void set(const user_regs_struct& registers);
   user_regs_struct get() const;
+  // Returns whether the stop has ended a system call of the thread by EINTR.
+  bool is_in_ended_call() const;
   void restore();
   // Keeps a SIGTRAP of others for the end; throws a failure where another signal has arrived.
   void keep_trap(const char* moment);

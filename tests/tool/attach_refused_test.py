@@ -34,6 +34,23 @@ MADVISE, MEMFD_CREATE = 28, 319
 # May only read and write.
 STRICT = ("import ctypes, os; library = ctypes.CDLL(None); print('ready', flush=True); library.prctl(22, 1); "
           "os.read(0, 1)")
+# A thread has the loader's lock until the end of the input. Then another one needs it.
+HAS_LOCK = """
+import ctypes, sys, threading
+libc = ctypes.CDLL(None)
+ready = threading.Event()
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+def wait(*_):
+    ready.set()
+    return len(sys.stdin.read()) + 1
+holder = threading.Thread(target=libc.dl_iterate_phdr, args=(wait, None))
+holder.start()
+ready.wait()
+print("ready", flush=True)
+holder.join()
+assert ctypes.CDLL("libm.so.6").abs(-3) == 3
+print("done")
+"""
 
 SYS_PTRACE, SYS_ADMIN = 19, 21
 
@@ -59,6 +76,16 @@ class Refused(AttachTest):
         self.assertIn("No such file", self.refused(program.pid, output="none/rec"))
         self.assertIn("exclude each other", self.refused(program.pid, "--", "true", code=2))
         self.finish(program)
+
+    def test_a_thread_that_has_the_loaders_lock(self):
+        program = self.start(sys.executable, "-c", HAS_LOCK)
+        (self.folder / "rec").write_text("an earlier recording", encoding="utf-8")
+        threads = {int(name) for name in os.listdir(f"/proc/{program.pid}/task")} - {program.pid}
+        self.assertIn(f"its thread {threads.pop()} is in dlopen or dl_iterate_phdr", self.refused(program.pid))
+        self.refused(program.pid, output="other")
+        self.assertEqual([(path.name, path.read_text(encoding="utf-8")) for path in self.folder.iterdir()],
+                         [("rec", "an earlier recording")])
+        self.assertEqual(program.communicate(timeout=HANG_S), ("done\n", None))
 
     def test_a_static_program_is_left_alone(self):
         reads, writes = os.pipe()

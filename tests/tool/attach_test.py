@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,9 +34,97 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTRAP])
 os.kill(os.getpid(), signal.SIGTRAP)
 print(count)
 """
+# Waits in a system call, for a byte of its input or for a limit, and prints the result and the error. Its input is a
+# socket.
+WAITS = """
+import ctypes, os, select, socket, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+limit, brief, buffer = struct.pack("qq", 60, 0), struct.pack("qq", 3, 0), ctypes.create_string_buffer(64)
+options, stream = (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO), socket.socket(fileno=0)
+mode = sys.argv[1]
+for option in options:
+    stream.setsockopt(socket.SOL_SOCKET, option, limit)
+if mode in ("epoll_wait", "epoll_pwait2"):
+    poll = select.epoll()
+    poll.register(0, select.EPOLLIN)
+    wait = {"epoll_wait": lambda: libc.epoll_wait(poll.fileno(), buffer, 1, 60000),
+            "epoll_pwait2": lambda: libc.syscall(441, poll.fileno(), buffer, 1, limit, None, 8)}[mode]
+elif mode == "accept":
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("socket")
+    server.listen()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+    wait = lambda: min(libc.accept(server.fileno(), None, None), 1)
+elif mode == "send":
+    stream.setblocking(False)
+    try:
+        while True:
+            stream.send(b"x")
+    except BlockingIOError:
+        stream.setblocking(True)
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+    wait = lambda: libc.send(0, b"x", 1, 0)
+elif mode == "io_getevents":
+    context = ctypes.c_ulong()
+    assert libc.syscall(206, 1, ctypes.byref(context)) == 0
+    wait = lambda: libc.syscall(208, context, 1, 1, buffer, brief)
+elif mode == "semtimedop":
+    semaphore = libc.semget(0, 1, 0o600)
+    wait = lambda: libc.semtimedop(semaphore, struct.pack("HhH", 0, -1, 0), 1, brief)
+else:
+    wait = {"recv": lambda: libc.recv(0, buffer, 1, 0), "read": lambda: libc.read(0, buffer, 1),
+            "poll": lambda: libc.poll(struct.pack("ihh", 0, 1, 0), 1, 60000)}[mode]
+print("ready", flush=True)
+result = wait()
+print(result, ctypes.get_errno() if result < 0 else 0)
+if mode == "semtimedop":
+    libc.semctl(semaphore, 0, 0)
+"""
+EAGAIN = 11
+# The mode, the number of the call, and what it returns.
+CALLS = (("epoll_wait", 232, "1 0"), ("epoll_pwait2", 441, "1 0"), ("accept", 43, "1 0"), ("send", 44, "1 0"),
+         ("recv", 45, "1 0"), ("read", 0, "1 0"), ("poll", 7, "1 0"), ("io_getevents", 208, "0 0"),
+         ("semtimedop", 220, f"-1 {EAGAIN}"))
 
 
 class Attach(AttachTest):
+    def test_no_system_call_is_interrupted(self):
+        for mode, number, result in CALLS:
+            with self.subTest(mode=mode):
+                ours, theirs = socket.socketpair()
+                program = subprocess.Popen([sys.executable, "-c", WAITS, mode], cwd=self.folder, stdin=theirs,
+                                           stdout=subprocess.PIPE, text=True)
+                self.addCleanup(program.wait)
+                self.addCleanup(program.kill)
+                self.addCleanup(program.stdout.close)
+                theirs.close()
+                self.assertEqual(program.stdout.readline(), "ready\n")
+                call = pathlib.Path(f"/proc/{program.pid}/syscall")
+                for _ in polls():
+                    if call.read_text(encoding="utf-8").split()[0] in (str(number), "-1"):
+                        break
+                self.end(self.record(program))
+                if mode == "accept":
+                    ours.close()
+                    ours = socket.socket(socket.AF_UNIX)
+                    ours.connect(str(self.folder / "socket"))
+                elif mode == "send":
+                    ours.recv(1024 * 1024)
+                else:
+                    ours.send(b"x")
+                self.assertEqual(program.communicate(timeout=HANG_S)[0], f"{result}\n")
+                ours.close()
+
+    def test_a_debugger_reads_the_process_afterwards(self):
+        if shutil.which("gdb") is None:
+            self.skipTest("no gdb")
+        program = self.program()
+        self.end(self.record(program))
+        result = self.run_program("gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex",
+                                  "info sharedlibrary", "-p", str(program.pid), stdin=subprocess.DEVNULL)
+        self.assertRegex(result.stdout, r"/proc/self/task/\d+/fd/\d+\n")
+        self.finish(program)
+
     def test_what_is_allocated_while_it_is_recorded_counts_and_nothing_else(self):
         for library in ("", PATHS.library):
             with self.subTest(library=library):
