@@ -14,7 +14,6 @@
 #include <system_error>
 #include <utility>
 
-#include "profiler/cpu/waiting_thread.hpp"
 #include "profiler/format/build_id.hpp"
 #include "profiler/format/clock.hpp"
 #include "profiler/format/region.hpp"
@@ -92,6 +91,11 @@ stack_samples::mapping* stack_samples::mapping_at(pid_t process, process_state& 
   --entry;
   if (entry->second.file == nullptr) open(process, entry->second);
   return &entry->second;
+}
+
+unwind::row stack_samples::row_at(pid_t process, process_state& state, std::uint64_t address) {
+  const mapping* const module = mapping_at(process, state, address);
+  return module == nullptr ? unwind::row() : module->file->row_at(address - module->bias);
 }
 
 std::uint32_t stack_samples::stack_number(pid_t process, process_state& state, std::vector<std::uint64_t> frames) {
@@ -224,10 +228,7 @@ stack_samples::sampled_stack stack_samples::walk(pid_t process, process_state& s
   unwind::copied_stack memory(registers.stack, bytes.data(), bytes.size(), stacks.data());
   if (bytes.data() != nullptr) {
     std::array<std::uintptr_t, format::max_cpu_frames> walked;
-    const auto row_of = [&](std::uint64_t address) {
-      const mapping* const module = mapping_at(process, state, address);
-      return module == nullptr ? unwind::row() : module->file->row_at(address - module->bias);
-    };
+    const auto row_of = [&](std::uint64_t address) { return row_at(process, state, address); };
     const std::size_t count = unwind::walk(registers, memory, row_of, walked.data(), walked.size());
     frames.assign(walked.begin(), walked.begin() + static_cast<std::ptrdiff_t>(count));
   }
@@ -394,14 +395,36 @@ void stack_samples::add_running(pid_t process) {
   }
 }
 
-// The sample of its stack would come at its next wait only. The kernel does not show its frame pointer: the callers of
-// a function whose frame is found by that alone are missing.
+// The sample of its stack would come at its next wait only.
 std::uint32_t stack_samples::stack_of_waiting(pid_t process, process_state& state, pid_t thread) {
   const waiting_thread waiting = read_waiting_thread(process, thread, stack_bytes);
   if (waiting.bytes.empty()) return 0;
-  return walk(process, state, {waiting.address + 1, waiting.stack, 0}, waiting.bytes, true,
+  const std::uint64_t frame = frame_of_waiting(process, state, waiting);
+  return walk(process, state, {waiting.address + 1, waiting.stack, frame}, waiting.bytes, true,
               [&] { return waiting.schedules.empty() || schedules_of(process, thread) != waiting.schedules; })
       .number;
+}
+
+// The kernel does not show the frame pointer. Where a function's frame is found by that alone, it points to two words
+// on the stack, of which the second is a return address; the right one leads to the thread's first function. Returns 0
+// where it is not needed or not found: the callers of that function are missing then.
+std::uint64_t stack_samples::frame_of_waiting(pid_t process, process_state& state, const waiting_thread& waiting) {
+  constexpr std::size_t searched_bytes = 1024, word = sizeof(std::uintptr_t);
+  std::array<std::uintptr_t, format::max_cpu_frames> frames, stacks;
+  unwind::copied_stack memory(waiting.stack, waiting.bytes.data(), waiting.bytes.size(), stacks.data());
+  unwind::row last_row;
+  const auto walk_with = [&](std::uintptr_t frame) {
+    const auto row_of = [&](std::uint64_t address) { return last_row = row_at(process, state, address); };
+    return unwind::walk({waiting.address + 1, waiting.stack, frame}, memory, row_of, frames.data(), frames.size());
+  };
+  const std::uintptr_t begin = stacks[walk_with(0) - 1];
+  if (last_row.rule != unwind::row::from_frame) return 0;
+  for (std::uintptr_t slot = begin; slot < begin + searched_bytes && memory.has(slot + word); slot += word) {
+    if (mapping_at(process, state, memory.read(slot + word) - 1) == nullptr) continue;
+    walk_with(slot);
+    if (last_row.rule == unwind::row::outermost) return slot;
+  }
+  return 0;
 }
 
 namespace {

@@ -17,6 +17,7 @@
 #include "profiler/cpu/perf_events.hpp"
 #include "profiler/cpu/python_process.hpp"
 #include "profiler/cpu/run_delays.hpp"
+#include "profiler/cpu/waiting_thread.hpp"
 #include "profiler/format/recording.hpp"
 #include "profiler/unwind/elf_file.hpp"
 #include "profiler/unwind/walk.hpp"
@@ -85,6 +86,7 @@ class stack_samples {
 
   process_state& state_of(pid_t process);
   mapping* mapping_at(pid_t process, process_state& state, std::uint64_t address);
+  unwind::row row_at(pid_t process, process_state& state, std::uint64_t address);
   void open(pid_t process, mapping& opened);
   static void add_mapping(process_state& state, std::uint64_t start, std::uint64_t bytes, std::uint64_t offset,
                           std::string path);
@@ -114,6 +116,7 @@ class stack_samples {
   sampled_stack walk(pid_t process, process_state& state, const unwind::caller& registers,
                      std::span<const std::byte> bytes, bool is_still, const std::function<bool()>& goes_on);
   std::uint32_t stack_of_waiting(pid_t process, process_state& state, pid_t thread);
+  std::uint64_t frame_of_waiting(pid_t process, process_state& state, const waiting_thread& waiting);
   sampled_stack read_stack(pid_t process, process_state& state, const perf_record& record, const going_on& goes_on);
   void add_sample(const perf_record& record, const going_on& goes_on);
   void add_command(const perf_record& record);

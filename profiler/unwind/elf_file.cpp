@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 namespace tarn::unwind {
@@ -78,7 +80,36 @@ elf_file elf_file::vdso() {
 elf_file elf_file::mapped(pid_t process, const std::string& path) {
   const std::string path_in_root = "/proc/" + std::to_string(process) + "/root" + path;
   std::error_code ignored;
-  return elf_file(std::filesystem::exists(path_in_root, ignored) ? path_in_root : path);
+  if (std::filesystem::exists(path_in_root, ignored)) return elf_file(path_in_root);
+  return std::filesystem::exists(path, ignored) ? elf_file(path) : in_memory(process, path);
+}
+
+elf_file elf_file::in_memory(pid_t process, const std::string& path) {
+  struct mapped_part {
+    std::uint64_t start = 0, end = 0, offset = 0;
+  };
+  std::vector<mapped_part> mapped_parts;
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    mapped_part part;
+    int path_at = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx %*s %*s %n", &part.start, &part.end, &part.offset, &path_at) != 3)
+      continue;
+    if (line.compare(static_cast<std::size_t>(path_at), std::string::npos, path) == 0) mapped_parts.push_back(part);
+  }
+  elf_file result;
+  const int memory = ::open(("/proc/" + std::to_string(process) + "/mem").c_str(), O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return result;
+  result.load([&](std::uint64_t offset, void* target, std::size_t bytes) {
+    for (const mapped_part& part : mapped_parts) {
+      if (offset < part.offset || offset - part.offset >= part.end - part.start) continue;
+      const auto address = static_cast<off_t>(part.start + (offset - part.offset));
+      return ::pread(memory, target, bytes, address) == static_cast<ssize_t>(bytes);
+    }
+    return false;
+  });
+  ::close(memory);
+  return result;
 }
 
 std::optional<std::uint64_t> elf_file::bias_of(std::uint64_t start, std::uint64_t offset) const {

@@ -20,7 +20,8 @@ class elf_file {
   explicit elf_file(const std::string& path);
   // Reads the vdso, which the kernel maps into every process, from this one.
   static elf_file vdso();
-  // Reads a file that a process has mapped by this path. The process may have another root, and may have ended.
+  // Reads a file that a process has mapped by this path. The process may have another root, and may have ended. A file
+  // that is gone from there, or never had a name, is read from the memory of the process.
   static elf_file mapped(pid_t process, const std::string& path);
 
   // Returns the load bias where the file's `offset` is mapped at `start`, as code.
@@ -38,6 +39,7 @@ class elf_file {
     bool is_code = false;
   };
   elf_file() = default;
+  static elf_file in_memory(pid_t process, const std::string& path);
   // `read` copies bytes at an offset of the file, and returns whether it could.
   template <class Read>
   void load(Read read);

@@ -113,6 +113,20 @@ class LastingWaits(AttachTest):
         document = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
         self.assertEqual(document["lasting_waits"]["in_deadlock"], 2)
 
+    def test_threads_that_hang_while_they_are_recorded_and_are_recorded_again(self):
+        program = self.start(PATHS.hung, "later")
+        recorder = self.record(program)
+        program.stdin.write("\n")
+        program.stdin.flush()
+        self.await_waiting(program, 2)
+        self.end(recorder)
+        self.end(self.record(program, "--for", "300ms"), interrupt=False)
+        groups = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)["lasting_waits"]["groups"]
+        self.assertEqual(len(groups), 2)
+        for group in groups:
+            self.assertTrue(any("take_inner" in name for name in self.functions(group)), group)
+            self.assertFalse([frame for frame in group["stack"] if "libtarn-record" in frame["module"]])
+
     def test_waits_that_end_are_none(self):
         program = self.hang("released", 2)
         recorder = self.record_a_snapshot(program)

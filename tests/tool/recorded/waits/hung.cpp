@@ -1,19 +1,21 @@
 // Threads that wait for good before a recording begins. It prints "ready" once each waits or is about to, and ends with
 // its input.
 //
-//   hung deadlock | joined | itself | robust | holder | conditions | released
+//   hung deadlock | joined | itself | robust | holder | conditions | released | later
 //
 // "deadlock" has two threads take two mutexes in both orders, and "joined" joins the first of them in the first thread,
 // which then never reads its input. "itself" is a thread that takes a mutex twice, and "robust" the first with mutexes
 // that outlive their holders. In "holder" three threads wait for a mutex that a fourth one holds while it sleeps, and
 // in "conditions" threads wait for a condition variable, a semaphore, and a mutex with a limit of time.
 // In "released" two threads wait for a mutex that the first thread has until it reads a line, and then sleep.
+// "later" is the first, but begins when the first thread reads a line.
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -25,6 +27,7 @@ pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALI
 pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 pthread_barrier_t both_hold_one;
 sem_t semaphore;
+std::atomic<bool> may_begin = false;
 const timespec hour{3600, 0};
 
 [[gnu::noinline]] void take_inner(pthread_mutex_t& mutex) {
@@ -47,6 +50,11 @@ const timespec hour{3600, 0};
 [[gnu::noinline]] void wait_for_condition() {
   ::pthread_mutex_lock(&right);
   for (;;) ::pthread_cond_wait(&condition, &right);
+}
+
+void take_both_later(pthread_mutex_t& outer, pthread_mutex_t& inner) {
+  while (!may_begin) ::usleep(1000);
+  take_both(outer, inner);
 }
 
 void wait_with_limit() {
@@ -94,14 +102,16 @@ int main(int, char** arguments) {
     }
     if (mode == "conditions") std::thread([] { ::sem_wait(&semaphore); }).detach();
   } else {
-    first = std::thread([] { take_both(left, right); });
-    std::thread([] { take_both(right, left); }).detach();
+    may_begin = mode != "later";
+    first = std::thread([] { take_both_later(left, right); });
+    std::thread([] { take_both_later(right, left); }).detach();
   }
   std::puts("ready");
   std::fflush(stdout);
   if (mode == "joined") first.join();
   for (int letter = 0; letter != EOF; letter = std::getchar()) {
     if (letter == '\n' && mode == "released") ::pthread_mutex_unlock(&left);
+    if (letter == '\n') may_begin = true;
   }
   ::_exit(3);
 }
