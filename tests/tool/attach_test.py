@@ -115,14 +115,26 @@ class Attach(AttachTest):
                 self.assertEqual(program.communicate(timeout=HANG_S)[0], f"{result}\n")
                 ours.close()
 
-    def test_a_debugger_reads_the_process_afterwards(self):
+    def libraries_in_debugger(self, process):
         if shutil.which("gdb") is None:
             self.skipTest("no gdb")
+        return self.run_program("gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex",
+                                "info sharedlibrary", "-p", str(process), stdin=subprocess.DEVNULL).stdout
+
+    def test_a_debugger_reads_the_process_afterwards(self):
         program = self.program()
         self.end(self.record(program))
-        result = self.run_program("gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-ex",
-                                  "info sharedlibrary", "-p", str(program.pid), stdin=subprocess.DEVNULL)
-        self.assertRegex(result.stdout, r"/proc/self/task/\d+/fd/\d+\n")
+        self.assertRegex(self.libraries_in_debugger(program.pid), r"/proc/self/task/\d+/fd/\d+\n")
+        self.finish(program)
+
+    def test_a_process_with_another_number_than_its_proc_shows(self):
+        way = ["unshare", "--pid", "--fork"]
+        self.needs_way(*way, "true")
+        program = self.start(*way, PATHS.attached, "0")
+        children = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children")
+        process = children.read_text(encoding="utf-8").split()[0]
+        self.assertIn("goes on", self.tarn("record", "--for", "50ms", "-o", "rec", "--pid", process).stderr)
+        self.assertRegex(self.libraries_in_debugger(process), r"/proc/self/fd/1\d\d\d\n")
         self.finish(program)
 
     def test_what_is_allocated_while_it_is_recorded_counts_and_nothing_else(self):
