@@ -1,95 +1,58 @@
 #include "profiler/collect/lasting_wait_watch.hpp"
 
-#include <linux/futex.h>
-#include <pthread.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <sstream>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include "profiler/collect/lock_owners.hpp"
 #include "profiler/collect/namespaces.hpp"
 #include "profiler/collect/thread_names.hpp"
 #include "profiler/cpu/waiting_thread.hpp"
+#include "profiler/symbols/names.hpp"
+#include "profiler/symbols/symbols.hpp"
 
 namespace tarn::command {
 namespace {
 
 using format::awaited;
+using format::ownership;
+using format::wait_start;
 
-// The arguments of a wait for a word to change.
-struct futex_call {
-  std::uint64_t address = 0, operation = 0, value = 0, limit = 0;
-  std::uint64_t command() const { return operation & FUTEX_CMD_MASK; }
-  bool is_wait() const { return command() == FUTEX_WAIT || command() == FUTEX_WAIT_BITSET || is_for_priority_mutex(); }
-  bool is_for_priority_mutex() const { return command() == FUTEX_LOCK_PI || command() == FUTEX_LOCK_PI2; }
-};
-
-std::optional<futex_call> futex_call_of(const std::string& line) {
-  std::istringstream fields(line);
-  long number = -1;
-  futex_call call;
-  fields >> number >> std::hex >> call.address >> call.operation >> call.value >> call.limit;
-  if (!fields || number != SYS_futex || !call.is_wait()) return std::nullopt;
-  call.value &= 0xffffffff;
-  return call;
-}
-
-template <class Object>
-std::optional<Object> read_object(pid_t process, std::uint64_t address) {
-  Object object;
-  const iovec target{&object, sizeof object};
-  const iovec source{reinterpret_cast<void*>(address), sizeof object};  // NOLINT(performance-no-int-to-ptr)
-  if (::process_vm_readv(process, &target, 1, &source, 1, 0) != sizeof object) return std::nullopt;
-  return object;
-}
-
-// Returns the thread that has the mutex of the C library at the word that a thread waits for, by the process's own
-// numbers. Returns nothing where the word is none of a mutex.
-std::optional<std::uint32_t> owner_of_mutex(pid_t process, const futex_call& call) {
-  const auto mutex = read_object<pthread_mutex_t>(process, call.address);
-  if (!mutex || call.limit != 0) return std::nullopt;  // a wait with a limit ends by itself
-  const auto word = static_cast<std::uint32_t>(mutex->__data.__lock);
-  const auto kind = static_cast<std::uint32_t>(mutex->__data.__kind);
-  constexpr std::uint32_t type_bits = 3, robust_bit = 16, priority_bit = 32, ceiling_bit = 64;
-  constexpr std::uint32_t shared_bit = 128, elision_bits = 256 | 512;
-  constexpr std::uint32_t known_bits = type_bits | robust_bit | priority_bit | ceiling_bit | shared_bit | elision_bits;
-  if ((kind & ~known_bits) != 0 || (kind & ceiling_bit) != 0) return std::nullopt;
-  if (call.is_for_priority_mutex())
-    return (kind & priority_bit) != 0 ? std::optional(word & FUTEX_TID_MASK) : std::nullopt;
-  if (call.command() != FUTEX_WAIT || call.value != word) return std::nullopt;
-  if ((kind & robust_bit) != 0)
-    return (word & FUTEX_WAITERS) != 0 ? std::optional(word & FUTEX_TID_MASK) : std::nullopt;
-  constexpr std::uint32_t locked_with_waiters = 2;
-  if (word != locked_with_waiters || (kind & priority_bit) != 0 || mutex->__data.__nusers == 0) return std::nullopt;
-  return static_cast<std::uint32_t>(mutex->__data.__owner);
-}
-
-// Returns the number of the thread whose end pthread_join() waits for. The word is in that thread's descriptor, which
-// begins with two pointers to itself.
-std::optional<std::uint32_t> thread_to_join(pid_t process, const futex_call& call) {
-  constexpr std::uint64_t word_offset = 0x2d0, self_offset = 0x10;  // of glibc for x86-64
-  if (call.command() != FUTEX_WAIT_BITSET || call.limit != 0 || call.value == 0) return std::nullopt;
-  const std::uint64_t descriptor = call.address - word_offset;
-  const auto word = read_object<std::uint32_t>(process, call.address);
-  if (word != call.value || read_object<std::uint64_t>(process, descriptor) != descriptor ||
-      read_object<std::uint64_t>(process, descriptor + self_offset) != descriptor)
-    return std::nullopt;
-  return *word;
+// Returns for which kind of lock the C library's code waits that a stack begins with. A lock that is no mutex may look
+// like one in memory, and a program may wait for its own words by syscall(), as std::atomic does.
+awaited lock_of_code(analyse::symbols& symbols, const format::site_facts& stack, bool is_held_by_kernel) {
+  bool is_first = true;
+  for (const std::uint64_t frame : stack.frames) {
+    for (const analyse::code_location& location : symbols.resolve(stack.image, frame)) {
+      const std::string file = analyse::file_name(location.module);
+      if (!file.starts_with("libc.so") && !file.starts_with("libc-") && !file.starts_with("libpthread"))
+        return awaited::word;
+      if (is_first && location.function.find("syscall") != std::string::npos) return awaited::word;
+      // The code for robust mutexes and for FILEs has no names of its own, and their words tell more.
+      if (is_held_by_kernel) return awaited::mutex;
+      for (const std::string_view part : {"pthread_mutex_", "pthread_cond_", "mtx_lock", "cnd_wait"}) {
+        if (location.function.find(part) != std::string::npos) return awaited::mutex;
+      }
+      is_first = false;
+    }
+  }
+  return awaited::word;
 }
 
 }  // namespace
 
-lasting_wait_watch::lasting_wait_watch(pid_t process, std::uint32_t image) : process_(process), image_(image) {
+lasting_wait_watch::lasting_wait_watch(pid_t process, std::uint32_t image)
+    : process_(process),
+      image_(image),
+      program_name_(thread_name(static_cast<std::uint64_t>(process), static_cast<std::uint32_t>(process))) {
   constexpr int max_looks = 50;
   std::vector<std::uint32_t> running = running_threads(static_cast<std::uint64_t>(process));
   for (int looks = 0; !running.empty() && looks < max_looks; ++looks) {
@@ -114,79 +77,155 @@ bool lasting_wait_watch::is_waiting_still(const waiting_thread& thread) const {
   return cpu::call_line_of(process_, id) == thread.call && cpu::schedules_of(process_, id) == thread.schedules;
 }
 
-std::uint32_t lasting_wait_watch::stack_of(std::uint32_t thread) {
+std::uint32_t lasting_wait_watch::stack_of(const waiting_thread& thread) {
   if (!std::exchange(has_mappings_, true)) stacks_.add_mappings(process_);
-  return stacks_.stack_of_waiting(process_, static_cast<pid_t>(thread));
+  const auto [entry, is_new] = thread_stacks_.try_emplace(fmt::format("{} {}", thread.id, thread.call), 0);
+  if (is_new) entry->second = stacks_.stack_of_waiting(process_, static_cast<pid_t>(thread.id));
+  return entry->second;
 }
 
-format::lasting_wait lasting_wait_watch::wait_of(waiting_thread& thread) {
-  const futex_call call = *futex_call_of(thread.call);
-  format::lasting_wait wait{thread.own_number, 0, awaited::word, call.address, 0};
-  if (const auto owner = owner_of_mutex(process_, call)) {
-    wait.kind = awaited::mutex;
-    wait.holder = *owner;
-  } else if (const auto joined = thread_to_join(process_, call)) {
-    wait.kind = awaited::thread_end;
-    wait.holder = *joined;
-  } else {
-    return wait;
-  }
-  if (!std::exchange(thread.has_stack, true)) thread.stack = stack_of(thread.id);
-  wait.stack = thread.stack;
-  return wait;
+std::string lasting_wait_watch::name_of(std::uint32_t thread) const {
+  std::string name = thread_name(static_cast<std::uint64_t>(process_), thread);
+  return name == program_name_ ? std::string() : name;
 }
 
-// Adds the threads that have what others wait for, and forgets the numbers that are none of a thread.
-void lasting_wait_watch::add_holders(std::vector<format::lasting_wait>& waits) {
-  if (std::none_of(waits.begin(), waits.end(), [](const auto& wait) { return wait.kind != awaited::word; })) return;
+lasting_wait_watch::thread_wait lasting_wait_watch::wait_of(const waiting_thread& thread, wait_start start) {
+  thread_wait result{thread, {}, false};
+  result.wait.thread = thread.own_number;
+  result.wait.start = start;
+  result.wait.name = name_of(thread.id);
+  const auto call = futex_call_of(thread.call);
+  if (!call) return result;
+  const awaited_object object = awaited_object_of(process_, *call);
+  result.wait.kind = object.kind;
+  result.wait.address = call->address;
+  result.wait.holder = object.holder;
+  if (object.is_shared) result.wait.owner = ownership::shared;
+  result.is_held_by_kernel = object.is_held_by_kernel;
+  if (object.kind != awaited::word) result.wait.stack = stack_of(thread);
+  return result;
+}
+
+lasting_wait_watch::thread_wait lasting_wait_watch::wait_of_holder(std::uint32_t holder, std::uint32_t own_number) {
+  const auto id = static_cast<pid_t>(holder);
+  std::string schedules = cpu::schedules_of(process_, id);
+  const waiting_thread thread{holder, own_number, cpu::call_line_of(process_, id), std::move(schedules)};
+  return wait_of(thread, wait_start::later);
+}
+
+ownership lasting_wait_watch::owner_of(const thread_wait& waiting, std::uint32_t holder) const {
+  // The process has the number of its first thread as long as it lives.
+  if (waiting.is_held_by_kernel || holder == static_cast<std::uint32_t>(process_)) return ownership::thread;
+  const auto is_newer = is_newer_than_wait(process_, static_cast<pid_t>(holder), static_cast<pid_t>(waiting.thread.id));
+  if (!is_newer) return ownership::possible;
+  return *is_newer ? ownership::no_thread : ownership::thread;
+}
+
+// Adds the threads that have what others wait for, and what those wait for in turn.
+void lasting_wait_watch::add_holders(std::vector<thread_wait>& waits) {
+  const auto has_holder = [](const thread_wait& waiting) { return waiting.wait.holder != 0; };
+  if (std::none_of(waits.begin(), waits.end(), has_holder)) return;
   std::map<std::uint32_t, std::uint32_t> threads;  // those that live, by their own number
   for (const std::uint32_t thread : running_threads(static_cast<std::uint64_t>(process_)))
     threads[own_number_of(process_, thread)] = thread;
   threads.erase(0);
-  std::map<std::uint32_t, bool> is_told;
-  for (const format::lasting_wait& wait : waits) is_told[wait.thread] = true;
-  std::vector<format::lasting_wait> holders;
-  for (format::lasting_wait& wait : waits) {
-    const auto holder = threads.find(wait.holder);
+  const pid_t parent = parent_of(process_);
+  const std::vector<std::uint32_t> threads_of_parent = running_threads(static_cast<std::uint64_t>(parent));
+  const auto is_of_parent = [&](std::uint32_t holder) {
+    return std::any_of(threads_of_parent.begin(), threads_of_parent.end(),
+                       [&](std::uint32_t thread) { return own_number_of(parent, thread) == holder; });
+  };
+  std::map<std::uint32_t, std::size_t> places;
+  for (std::size_t index = 0; index < waits.size(); ++index) places[waits[index].wait.thread] = index;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, ownership> owners;  // by holder and address
+  for (std::size_t index = 0; index < waits.size(); ++index) {
+    format::lasting_wait& wait = waits[index].wait;
+    if (wait.holder == 0 || wait.owner == ownership::shared) continue;
+    const std::uint32_t own_number = wait.holder;
+    const auto holder = threads.find(own_number);
     if (holder == threads.end()) {
-      wait.holder = 0;
-    } else if (!std::exchange(is_told[wait.holder], true)) {
-      holders.push_back({wait.holder, stack_of(holder->second), awaited::nothing, 0, 0});
+      wait.owner = is_of_parent(own_number) ? ownership::parent : ownership::no_thread;
+      continue;
     }
+    const auto [owner, is_new] = owners.try_emplace({own_number, wait.address});
+    if (is_new) owner->second = owner_of(waits[index], holder->second);
+    wait.owner = owner->second;
+    if (wait.owner == ownership::no_thread) continue;
+    const auto [entry, has_none] = places.try_emplace(own_number, waits.size());
+    if (has_none) waits.push_back(wait_of_holder(holder->second, own_number));
+    thread_wait& wait_of_owner = waits[entry->second];
+    if (wait_of_owner.wait.stack == 0) wait_of_owner.wait.stack = stack_of(wait_of_owner.thread);
   }
-  waits.insert(waits.end(), holders.begin(), holders.end());
+}
+
+void lasting_wait_watch::check_code(std::vector<thread_wait>& waits, const format::lasting_waits& read) {
+  format::recording named;  // the modules with the paths by which they are read from here
+  std::optional<analyse::symbols> symbols;
+  for (thread_wait& waiting : waits) {
+    format::lasting_wait& wait = waiting.wait;
+    if (wait.kind != awaited::mutex && wait.kind != awaited::stream) continue;
+    const auto [code, is_new] = code_.try_emplace(wait.stack, awaited::word);
+    if (is_new) {
+      if (!symbols) {
+        named.modules = read.modules;
+        for (format::module_facts& module : named.modules)
+          module.path = fmt::format("/proc/{}/root{}", process_, module.path);
+        symbols.emplace(named);
+      }
+      code->second = lock_of_code(*symbols, read.stacks[wait.stack], waiting.is_held_by_kernel);
+    }
+    if (code->second != awaited::word) continue;
+    wait.kind = awaited::word;
+    wait.holder = 0;
+    wait.owner = ownership::thread;
+  }
 }
 
 void lasting_wait_watch::look(format::recording& recording, bool is_last) {
-  std::vector<waiting_thread> threads = threads_;
+  std::vector<waiting_thread> threads = threads_, interrupted = interrupted_;
   for (const auto& [key, since] : recording.open_uses) {
     if (!key.is_wait) continue;
     std::erase_if(threads, [&, &key = key](const waiting_thread& thread) {
       return thread.own_number == recording.threads[key.thread].id;
     });
   }
-  std::vector<format::lasting_wait> waits;
+  std::vector<thread_wait> waits;
   waits.reserve(threads.size());
-  for (waiting_thread& thread : threads) waits.push_back(wait_of(thread));
+  for (const waiting_thread& thread : threads) waits.push_back(wait_of(thread, wait_start::before));
+  for (const waiting_thread& thread : interrupted) {
+    thread_wait repeated_wait = wait_of_holder(thread.id, thread.own_number);
+    if (repeated_wait.thread.call != thread.call) continue;
+    repeated_wait.wait.start = wait_start::interrupted;
+    waits.push_back(std::move(repeated_wait));
+  }
+  add_holders(waits);
   // What was read of a thread that has not run since, and of the mutex that it has, did not change meanwhile.
   std::vector<std::uint32_t> runners;
-  std::erase_if(threads, [&](const waiting_thread& thread) {
-    if (is_waiting_still(thread)) return false;
-    runners.push_back(thread.own_number);
-    return true;
-  });
-  is_in_doubt_ = !is_in_doubt_ && !is_last && !runners.empty();
+  for (const thread_wait& waiting : waits) {
+    if (waiting.wait.kind != awaited::nothing && !is_waiting_still(waiting.thread))
+      runners.push_back(waiting.wait.thread);
+  }
+  const auto has_run = [&](std::uint32_t thread) {
+    return std::find(runners.begin(), runners.end(), thread) != runners.end();
+  };
+  const auto first_runner = std::stable_partition(
+      threads.begin(), threads.end(), [&](const waiting_thread& thread) { return !has_run(thread.own_number); });
+  is_in_doubt_ = !is_in_doubt_ && !is_last && first_runner != threads.end();
   if (is_in_doubt_) return;
-  std::erase_if(waits, [&](const format::lasting_wait& wait) {
-    return std::find(runners.begin(), runners.end(), wait.thread) != runners.end();
-  });
-  add_holders(waits);
+  std::vector<waiting_thread> new_runners(std::make_move_iterator(first_runner),
+                                          std::make_move_iterator(threads.end()));
+  threads.erase(first_runner, threads.end());
   threads_ = std::move(threads);
+  interrupted_.insert(interrupted_.end(), new_runners.begin(), new_runners.end());
+  std::erase_if(waits, [&](const thread_wait& waiting) { return has_run(waiting.wait.thread); });
+  if (is_last && !new_runners.empty()) return look(recording, true);  // they may wait in the same call again
   format::cpu_recording read_stacks;
   stacks_.read(process_, 0, image_, read_stacks);
   read_stacks.stacks.resize(std::max<std::size_t>(read_stacks.stacks.size(), 1));
-  recording.lasting = {std::move(read_stacks.modules), std::move(read_stacks.python_codes),
-                       std::move(read_stacks.stacks), std::move(waits)};
+  recording.lasting = {
+      std::move(read_stacks.modules), std::move(read_stacks.python_codes), std::move(read_stacks.stacks), {}};
+  check_code(waits, recording.lasting);
+  for (thread_wait& waiting : waits) recording.lasting.waits.push_back(std::move(waiting.wait));
 }
 
 }  // namespace tarn::command

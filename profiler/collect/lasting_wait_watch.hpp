@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,18 +31,30 @@ class lasting_wait_watch {
   struct waiting_thread {
     std::uint32_t id = 0, own_number = 0;  // in /proc, and for the process itself
     std::string call, schedules;           // when it was found
-    std::uint32_t stack = 0;
-    bool has_stack = false;
+  };
+  // What a thread waits for, with its stack.
+  struct thread_wait {
+    waiting_thread thread;
+    format::lasting_wait wait;
+    bool is_held_by_kernel = false;  // as in `awaited_object`
   };
   bool add_if_waiting(std::uint32_t thread);
   bool is_waiting_still(const waiting_thread& thread) const;
-  format::lasting_wait wait_of(waiting_thread& thread);
-  void add_holders(std::vector<format::lasting_wait>& waits);
-  std::uint32_t stack_of(std::uint32_t thread);
+  thread_wait wait_of(const waiting_thread& thread, format::wait_start start);
+  thread_wait wait_of_holder(std::uint32_t holder, std::uint32_t own_number);
+  void add_holders(std::vector<thread_wait>& waits);
+  format::ownership owner_of(const thread_wait& waiting, std::uint32_t holder) const;
+  // Takes what was read as a lock for a mere word unless code for such locks waits for it.
+  void check_code(std::vector<thread_wait>& waits, const format::lasting_waits& read);
+  std::uint32_t stack_of(const waiting_thread& thread);
+  std::string name_of(std::uint32_t thread) const;
 
   pid_t process_;
   std::uint32_t image_;
-  std::vector<waiting_thread> threads_;
+  std::vector<waiting_thread> threads_, interrupted_;
+  std::string program_name_;
+  std::map<std::string, std::uint32_t> thread_stacks_;  // by the number and the call of a thread
+  std::map<std::uint32_t, format::awaited> code_;       // by stack: the locks for which its innermost code waits
   cpu::stack_samples stacks_;
   bool has_mappings_ = false, is_in_doubt_ = false;
 };

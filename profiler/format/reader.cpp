@@ -372,8 +372,11 @@ void read_lasting_waits(decoder& input, recording& result) {
     wait.kind = static_cast<awaited>(read_small_number(input, awaited_kinds - 1));
     wait.address = input.number();
     wait.holder = read_small_number(input, ~0U);
+    wait.owner = static_cast<ownership>(read_small_number(input, ownerships - 1));
+    wait.start = static_cast<wait_start>(read_small_number(input, wait_starts - 1));
+    wait.name = input.text();
     if (result.lasting.waits.size() == max_sites) throw unreadable("too many waits");
-    result.lasting.waits.push_back(wait);
+    result.lasting.waits.push_back(std::move(wait));
   }
 }
 

@@ -248,8 +248,24 @@ enum class awaited : std::uint32_t {
   word,        // of memory, of a condition variable, a semaphore or a timed wait: who ends the wait cannot be told
   mutex,       // of the C library
   thread_end,  // pthread_join()
+  stream,      // the lock of a FILE
 };
-constexpr std::uint32_t awaited_kinds = 4;
+constexpr std::uint32_t awaited_kinds = 5;
+// Says whose the number of a holder is.
+enum class ownership : std::uint32_t {
+  thread,     // of a thread of the process
+  possible,   // of such a thread, or of one that had it before
+  shared,     // of a thread of this process or of another one, which share the mutex
+  parent,     // of a thread of the process that forked this one
+  no_thread,  // of none: it has ended
+};
+constexpr std::uint32_t ownerships = 5;
+enum class wait_start : std::uint32_t {
+  before,       // the recording
+  interrupted,  // likewise, but the thread has run since, as for a signal
+  later,        // while it was recorded; or the thread does not wait for what can be told
+};
+constexpr std::uint32_t wait_starts = 3;
 // `tarn record` reads these waits in the memory of the process, so their stacks and modules have tables of their own;
 // analyse::with_lasting_stacks() joins them.
 struct lasting_wait {
@@ -258,6 +274,9 @@ struct lasting_wait {
   awaited kind = awaited::nothing;
   std::uint64_t address = 0;  // of the mutex or the word
   std::uint32_t holder = 0;   // the number of the thread that has the mutex, or is to end; 0: unknown
+  ownership owner = ownership::thread;
+  wait_start start = wait_start::before;
+  std::string name;  // of the thread; empty if it is the program's
   auto operator<=>(const lasting_wait&) const = default;
 };
 struct lasting_waits {

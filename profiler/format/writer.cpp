@@ -442,6 +442,9 @@ void writer::lasting(const lasting_waits& now) {
       output.number(number);
     output.number(wait.address);
     output.number(wait.holder);
+    output.number(static_cast<std::uint32_t>(wait.owner));
+    output.number(static_cast<std::uint32_t>(wait.start));
+    output.text(wait.name);
   }
   put_part(block_kind::lasting_waits, output.bytes());
   before.waits = now.waits;

@@ -352,9 +352,13 @@ std::string nothing_text(analyse::analysis& analysis, bool is_complete) {
   if (time.unplaced_ns != 0 || !time.waits.empty()) return text + "; see Waiting.";
   if (!recording.cpu.cells.empty()) return text + "; see CPU.";
   const analyse::lasting_findings& lasting = analysis.lasting_waits();
-  if (lasting.in_deadlock != 0)
-    return fmt::format("A deadlock: {} waited for {} from before the recording until its end.",
-                       count_text(lasting.in_deadlock, "thread"), lasting.in_deadlock == 1 ? "itself" : "each other");
+  if (lasting.in_deadlock != 0) {
+    const bool is_later = std::any_of(lasting.groups.begin(), lasting.groups.end(),
+                                      [](const auto& group) { return group.is_deadlock_later; });
+    return fmt::format("A deadlock: {} waited for {}{} until its end.", count_text(lasting.in_deadlock, "thread"),
+                       lasting.in_deadlock == 1 ? "itself" : "each other",
+                       is_later ? ", some of them since a time in the recording," : " from before the recording");
+  }
   if (lasting.for_mutexes != 0) return text + "; see Waits since before the recording.";
   if (recording.program.is_late && recording.program.has_source("locks") && recording.acquisitions.empty())
     return text + ". No lock was taken; threads that have waited since before are shown by tarn record --cpu --pid.";

@@ -306,10 +306,13 @@ export interface Verdict {
 export interface Lasting_group {
   awaited?: string;
   threads?: number[];
+  names?: string[];  // of the threads; empty where it is the program's
   holder?: number;
+  holder_name?: string;
   stack?: number;
   holder_at?: {stack?: number};
   is_deadlock?: boolean;
+  may_be_deadlock?: boolean;
 }
 
 export interface Data {

@@ -11,6 +11,8 @@ namespace {
 
 using format::awaited;
 using format::lasting_wait;
+using format::ownership;
+using format::wait_start;
 
 // The wait of each thread, by its number.
 using waits_by_thread = std::map<std::uint32_t, const lasting_wait*>;
@@ -20,16 +22,30 @@ const lasting_wait* wait_of(const waits_by_thread& waits, std::uint32_t thread) 
   return match == waits.end() ? nullptr : match->second;
 }
 
-bool is_in_deadlock(const waits_by_thread& waits, std::uint32_t start) {
+// How a thread waits for itself, perhaps by way of others.
+struct circle {
+  bool is_closed = false;
+  bool is_certain = true;  // each holder is known to be no ended thread of the same number
+  bool is_later = false;   // it was closed while the process was recorded, or a thread in it has run since
+};
+
+circle circle_of(const waits_by_thread& waits, std::uint32_t start) {
+  circle result;
   std::uint32_t thread = start;
   for (std::size_t step = 0; step < waits.size(); ++step) {
     const lasting_wait* const wait = wait_of(waits, thread);
-    if (wait == nullptr || wait->holder == 0) return false;
+    if (wait == nullptr || wait->holder == 0) return result;
+    if (wait->owner != ownership::thread && wait->owner != ownership::possible) return result;
+    result.is_certain = result.is_certain && wait->owner == ownership::thread;
+    result.is_later = result.is_later || wait->start != wait_start::before;
     thread = wait->holder;
-    if (thread == start) return true;
+    result.is_closed = thread == start;
+    if (result.is_closed) return result;
   }
-  return false;
+  return result;
 }
+
+bool is_for_lock(const lasting_wait& wait) { return wait.kind == awaited::mutex || wait.kind == awaited::stream; }
 
 }  // namespace
 
@@ -65,31 +81,43 @@ lasting_findings find_lasting_waits(const format::recording& recording) {
   for (const lasting_wait& wait : recording.lasting.waits) waits[wait.thread] = &wait;
   lasting_findings result;
   std::map<std::tuple<awaited, std::uint64_t, std::uint32_t>, lasting_group> groups;
+  const auto is_in_group = [&](const lasting_wait& wait) {
+    if (wait.kind == awaited::nothing || wait.kind == awaited::word) return false;
+    return wait.start == wait_start::before || circle_of(waits, wait.thread).is_closed;
+  };
+  bool has_lock = false;
   for (const lasting_wait& wait : recording.lasting.waits) {
-    if (wait.kind == awaited::nothing) continue;
-    if (wait.kind == awaited::word) {
-      ++result.for_words;
+    if (!is_in_group(wait)) {
+      if (wait.kind == awaited::word && wait.start == wait_start::before) ++result.for_words;
+      if (is_for_lock(wait) && wait.start == wait_start::interrupted) ++result.interrupted;
       continue;
     }
+    const circle own_circle = circle_of(waits, wait.thread);
     lasting_group& group = groups[{wait.kind, wait.address, wait.holder}];
-    const bool is_in_cycle = is_in_deadlock(waits, wait.thread);
-    if (group.threads.empty() || (is_in_cycle && !group.is_deadlock)) group.site = wait.stack;
-    group.threads.insert(is_in_cycle ? group.threads.begin() : group.threads.end(), wait.thread);
+    if (group.threads.empty() || own_circle.is_closed) group.site = wait.stack;
+    group.threads.insert(own_circle.is_closed ? group.threads.begin() : group.threads.end(), {wait.thread, wait.name});
     group.kind = wait.kind;
     group.address = wait.address;
-    group.holder = wait.holder;
-    group.is_deadlock = group.is_deadlock || is_in_cycle;
-    if (is_in_cycle) ++result.in_deadlock;
-    if (wait.kind == awaited::mutex) ++result.for_mutexes;
+    group.holder.id = wait.holder;
+    group.owner = wait.owner;
+    group.is_deadlock = group.is_deadlock || (own_circle.is_closed && own_circle.is_certain);
+    group.may_be_deadlock = group.may_be_deadlock || (own_circle.is_closed && !own_circle.is_certain);
+    group.is_deadlock_later = group.is_deadlock_later || (own_circle.is_closed && own_circle.is_later);
+    if (own_circle.is_closed && own_circle.is_certain) ++result.in_deadlock;
+    if (is_for_lock(wait)) ++result.for_mutexes;
+    has_lock = has_lock || is_for_lock(wait) || own_circle.is_closed;
     const lasting_wait* const holder = wait.holder == 0 ? nullptr : wait_of(waits, wait.holder);
-    if (holder == nullptr) continue;
+    if (holder == nullptr || (wait.owner != ownership::thread && wait.owner != ownership::possible)) continue;
+    group.holder.name = holder->name;
     group.holder_site = holder->stack;
-    group.waits_in_turn = holder->kind == awaited::mutex || holder->kind == awaited::thread_end;
+    group.waits_in_turn = is_in_group(*holder);
   }
-  if (result.for_mutexes + result.in_deadlock == 0) return result;  // a thread that waits for others to end is usual
+  // A thread that waits for others to end is usual.
+  if (!has_lock) return result;
   for (auto& [key, group] : groups) result.groups.push_back(std::move(group));
   std::stable_sort(result.groups.begin(), result.groups.end(), [](const auto& a, const auto& b) {
-    return std::tuple(!a.is_deadlock, a.kind, b.threads.size()) < std::tuple(!b.is_deadlock, b.kind, a.threads.size());
+    const auto rank = [](const lasting_group& group) { return std::tuple(!group.is_deadlock, !group.may_be_deadlock); };
+    return std::tuple(rank(a), a.kind, b.threads.size()) < std::tuple(rank(b), b.kind, a.threads.size());
   });
   return result;
 }

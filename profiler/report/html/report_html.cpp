@@ -43,7 +43,7 @@ void redact_whole(json& document) {
     for (json& entry : time["names"]) leave_out(entry, {"name"});
   }
   for (json& entry : document["locks"]) leave_out(entry, {"address"});
-  for (json& group : document["lasting_waits"]["groups"]) leave_out(group, {"address"});
+  for (json& group : document["lasting_waits"]["groups"]) leave_out(group, {"address", "names", "holder_name"});
   for (json& circle : document["lock_orders"]["inversions"]) {
     for (json& step : circle["steps"]) leave_out(step["lock"], {"address"});
   }

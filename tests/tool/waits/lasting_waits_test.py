@@ -2,6 +2,7 @@
 """`tarn record --pid` of a process that hangs already: who waits for whom, and what cannot be told."""
 
 import json
+import os
 import pathlib
 import sys
 
@@ -24,7 +25,7 @@ class LastingWaits(AttachTest):
         self.fail(calls)
 
     def hang(self, mode, waiting):
-        program = self.start(PATHS.hung, mode)
+        program = self.start(PATHS.hung, *mode.split())
         self.await_waiting(program, waiting)
         return program
 
@@ -99,7 +100,8 @@ class LastingWaits(AttachTest):
 
     def test_what_has_no_holder_is_no_deadlock(self):
         findings, text = self.recorded("conditions", 4)
-        self.assertEqual(findings, {"groups": [], "in_deadlock": 0, "for_mutexes": 0, "without_holder": 4})
+        self.assertEqual(findings, {"groups": [], "in_deadlock": 0, "for_mutexes": 0, "without_holder": 4,
+                                    "interrupted": 0})
         self.assertNotIn("deadlock", text)
         self.assertIn("threads that have waited since before are shown by tarn record --cpu --pid.",
                       " ".join(text.split()))
@@ -127,6 +129,65 @@ class LastingWaits(AttachTest):
             self.assertTrue(any("take_inner" in name for name in self.functions(group)), group)
             self.assertFalse([frame for frame in group["stack"] if "libtarn-record" in frame["module"]])
 
+    def test_a_holder_that_waits_for_a_condition(self):
+        findings, text = self.recorded("condition_held", 2)
+        (group,) = findings["groups"]
+        self.assertEqual((group["names"], group["holder_name"], group["holder_is"]), (["waiter"], "holder", "thread"))
+        self.assertTrue(any("hold_and_wait_for_condition" in name for name in self.functions(group["holder_at"])))
+        self.assertRegex(" ".join(text.split()), rf"waiter \({group['threads'][0]}\) waited for the mutex")
+        self.assertIn(f"meanwhile holder ({group['holder']}) was in pthread_cond_wait", text)
+
+    def test_a_word_of_the_program_is_no_mutex(self):
+        findings, text = self.recorded("word", 2)
+        self.assertEqual((findings["in_deadlock"], findings["for_mutexes"], findings["without_holder"]), (0, 1, 1))
+        self.assertTrue(any("wait_for_session" in name for name in self.functions(findings["groups"][0]["holder_at"])))
+        self.assertNotIn("deadlock", text)
+
+    def test_an_ended_holder_whose_number_is_used_again(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root chooses the number of a new thread")
+        findings, text = self.recorded("reused", 2)
+        group = findings["groups"][0]
+        self.assertEqual((findings["in_deadlock"], group["holder"], group["holder_is"]), (0, None, "ended"))
+        self.assertNotIn("deadlock", text)
+
+    def test_a_shared_mutex_names_no_thread(self):
+        findings, text = self.recorded(f"shared {self.folder}/mutex", 1)
+        (group,) = findings["groups"]
+        self.assertEqual((findings["in_deadlock"], group["holder"], group["holder_is"]), (0, None, "shared"))
+        self.assertEqual(group["holder_number"], group["threads"][0])
+        self.assertNotIn("deadlock", text)
+
+    def test_a_deadlock_that_is_closed_while_it_is_recorded(self):
+        program = self.hang("half", 2)
+        recorder = self.record_a_snapshot(program)
+        program.stdin.write("\n")
+        program.stdin.flush()
+        self.await_functions(program)
+        self.end(recorder)
+        document = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
+        self.assertEqual(document["lasting_waits"]["in_deadlock"], 2)
+
+    def await_functions(self, program):
+        """Returns once two threads wait by FUTEX_WAIT, as for a mutex; one of them waited for a semaphore."""
+        tasks = pathlib.Path(f"/proc/{program.pid}/task")
+        for _ in polls():
+            calls = [(task / "syscall").read_text(encoding="utf-8").split() for task in tasks.iterdir()]
+            if sum(call[0] == FUTEX and int(call[2], 16) & 0x7f == 0 for call in calls) == 2:
+                return
+        self.fail(calls)
+
+    def test_a_deadlock_of_which_a_signal_interrupts_a_thread(self):
+        findings, text = self.recorded("interrupted", 2)
+        self.assertEqual(findings["in_deadlock"], 2)
+        self.assertIn("A deadlock: 2 threads waited for each other", text)
+
+    def test_a_stream_in_a_deadlock(self):
+        findings, text = self.recorded("streams", 2)
+        self.assertEqual((findings["in_deadlock"], {group["awaited"] for group in findings["groups"]}),
+                         (2, {"mutex", "stream"}))
+        self.assertIn("waited for the lock of a FILE at", " ".join(text.split()))
+
     def test_waits_that_end_are_none(self):
         program = self.hang("released", 2)
         recorder = self.record_a_snapshot(program)
@@ -136,7 +197,7 @@ class LastingWaits(AttachTest):
         self.end(recorder)
         document = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
         self.assertEqual(document["lasting_waits"],
-                         {"groups": [], "in_deadlock": 0, "for_mutexes": 0, "without_holder": 0})
+                         {"groups": [], "in_deadlock": 0, "for_mutexes": 0, "without_holder": 0, "interrupted": 0})
 
 
 if __name__ == "__main__":

@@ -57,6 +57,32 @@ TEST(lasting_waits, for_an_unknown_holder_or_a_word_are_no_deadlock) {
   EXPECT_EQ(findings.groups[1].holder, 0U);
 }
 
+TEST(lasting_waits, are_a_deadlock_only_if_the_numbers_are_of_threads_of_the_process) {
+  using enum format::ownership;
+  for (const format::ownership owner : {thread, possible, shared, format::ownership::parent, no_thread}) {
+    const lasting_findings findings =
+        find_lasting_waits(recording_with({{11, 0, mutex, 8, 12, owner}, {12, 0, mutex, 16, 11}}));
+    EXPECT_EQ(findings.in_deadlock, owner == thread ? 2U : 0U);
+    EXPECT_EQ(findings.groups[0].may_be_deadlock, owner == possible);
+  }
+}
+
+TEST(lasting_waits, that_began_later_or_were_interrupted_count_in_a_deadlock_alone) {
+  using enum format::wait_start;
+  const lasting_findings closed = find_lasting_waits(
+      recording_with({{11, 0, mutex, 8, 12}, {12, 0, stream, 16, 11, format::ownership::thread, later, "late"}}));
+  EXPECT_EQ(closed.in_deadlock, 2U);
+  EXPECT_TRUE(closed.groups[0].is_deadlock_later);
+  EXPECT_EQ(closed.groups[0].holder.name, "late");
+  const lasting_findings open = find_lasting_waits(
+      recording_with({{11, 0, mutex, 8, 12}, {12, 1, mutex, 16, 13, format::ownership::thread, interrupted, ""}}));
+  EXPECT_EQ(open.in_deadlock, 0U);
+  EXPECT_EQ(open.interrupted, 1U);
+  ASSERT_EQ(open.groups.size(), 1U);
+  EXPECT_FALSE(open.groups[0].waits_in_turn) << "so its stack is shown";
+  EXPECT_EQ(open.groups[0].holder_site, 2U);
+}
+
 TEST(lasting_waits, for_the_end_of_a_thread_alone_are_usual) {
   EXPECT_TRUE(find_lasting_waits(recording_with({{10, 0, thread_end, 4, 11}, {11, 0, nothing, 0, 0}})).groups.empty());
 }

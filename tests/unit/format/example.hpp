@@ -53,7 +53,8 @@ inline recording example_recording() {
   recording.cpu.cells[{1, 0}] = {199, 20, ~0ULL};
   recording.lasting.modules = {{1, 0x2000, 0x6000, 0x2000, "/lib/c.so", "0a", 0}};
   recording.lasting.stacks = {{}, {1, {0x2235}}};
-  recording.lasting.waits = {{4711, 1, awaited::mutex, ~0ULL, 4712}, {4712, 0, awaited::nothing, 0, 0}};
+  recording.lasting.waits = {{4711, 1, awaited::mutex, ~0ULL, 4712, ownership::possible, wait_start::later, "net"},
+                             {4712, 0, awaited::nothing, 0, 0}};
   recording.clock = {2'500'000'000, 1'000'000'000};
   recording.snapshots = {{1000, 4096, 10, 20}};
   recording.residence.at_ns = 1000;

@@ -8,18 +8,24 @@ import {grouped, plural} from '../formatting';
 const max_rows = 50;
 
 function Group({group, view}: {group: Lasting_group; view: View}): JSX.Element {
-  const {threads = [], holder} = group;
-  const named = `${threads.length === 1 ? 'Thread' : 'Threads'} ${threads.slice(0, 4).join(', ')}${threads.length > 4 ? ` and ${threads.length - 4} more` : ''}`;
-  const is_join = group.awaited !== 'mutex';
+  const {threads = [], names = [], holder, holder_name} = group;
+  const text_of = (id?: number, name?: string) => name ? `${name} (${id})` : `thread ${id}`;
+  const is_join = group.awaited === 'thread_end', has_circle = group.is_deadlock || group.may_be_deadlock;
+  const shown_threads = threads.slice(0, has_circle ? 1 : 4);
+  const others = threads.length - shown_threads.length;
+  const named = shown_threads.map((id, index) => text_of(id, names[index])).join(', ') + (others > 0 && !has_circle ? ` and ${others} more` : '');
+  const lock = group.awaited === 'stream' ? 'the lock of a FILE' : 'a mutex';
   return (
     <div class="holder">
       <p>
-        {group.is_deadlock && <strong class="risk">A deadlock: </strong>}<strong>{named}</strong>{' '}
-        {is_join ? `waited for the end of thread ${holder}` : !holder ? 'waited for a mutex whose holder is not known' : `waited for a mutex that thread ${holder} had`}
-        {group.is_deadlock && (threads[0] === holder ? ' already' : ', and which waited for it in turn')}, at
+        {group.is_deadlock && <strong class="risk">A deadlock: </strong>}
+        {group.may_be_deadlock && !group.is_deadlock && <strong class="risk">Perhaps a deadlock: </strong>}<strong>{named}</strong>{' '}
+        {is_join ? `waited for the end of ${text_of(holder, holder_name)}` : !holder ? `waited for ${lock} whose holder is not known` : `waited for ${lock} that ${text_of(holder, holder_name)} had`}
+        {group.is_deadlock && (threads[0] === holder ? ' already' : ', and which waited for it in turn')}
+        {has_circle && others > 0 && `; ${plural(others, 'more thread')} waited for it, outside of this circle`}, at
       </p>
       <Stack names={view.names} node={group.stack ?? 0} />
-      {!!group.holder_at?.stack && !group.is_deadlock && <p>Meanwhile thread {holder} was at</p>}
+      {!!group.holder_at?.stack && !group.is_deadlock && <p>Meanwhile {text_of(holder, holder_name)} was at</p>}
       {!!group.holder_at?.stack && !group.is_deadlock && <Stack names={view.names} node={group.holder_at.stack} />}
     </div>
   );
