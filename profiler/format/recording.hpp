@@ -276,7 +276,7 @@ struct lasting_wait {
   std::uint32_t holder = 0;   // the number of the thread that has the mutex, or is to end; 0: unknown
   ownership owner = ownership::thread;
   wait_start start = wait_start::before;
-  std::string name;  // of the thread; empty if it is the program's
+  std::string name = {};  // of the thread; empty if it is the program's
   auto operator<=>(const lasting_wait&) const = default;
 };
 struct lasting_waits {
