@@ -422,10 +422,13 @@ bool is_copied_plainly(QualType type, class_set& visited) {
       record->getNumVBases() != 0) {
     return record->hasTrivialCopyConstructor() && record->hasTrivialDestructor();
   }
-  const auto is_written_out = [](const clang::CXXConstructorDecl* constructor) {
-    return constructor->isCopyConstructor() && (constructor->isUserProvided() || constructor->isDeleted());
+  const auto is_written_out = [](const clang::CXXMethodDecl* method) {
+    const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(method);
+    if (constructor != nullptr && constructor->isCopyConstructor())
+      return constructor->isUserProvided() || constructor->isDeleted();
+    return method->isCopyAssignmentOperator() && method->isUserProvided();
   };
-  if (llvm::any_of(record->ctors(), is_written_out)) return false;
+  if (llvm::any_of(record->methods(), is_written_out)) return false;
   const clang::CXXDestructorDecl* destructor = record->getDestructor();
   if (destructor != nullptr && destructor->isUserProvided()) {
     const auto* body = dyn_cast_or_null<clang::CompoundStmt>(destructor->getBody());

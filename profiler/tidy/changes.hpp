@@ -15,7 +15,8 @@
 namespace tarn::tidy {
 
 // Returns whether a copy of such an object does nothing but take memory and fill it: a container of std::allocator, or
-// a class whose copy constructor the compiler writes, of such parts. Its end does nothing but free that memory.
+// a class whose copy constructor and assignment the compiler writes, of such parts. Its end does nothing but free that
+// memory.
 bool has_plain_copy(clang::QualType type);
 
 // Returns whether the use of an object only reads it, so that the same code compiles and means the same where the

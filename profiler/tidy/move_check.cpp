@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "profiler/tidy/changes.hpp"
 #include "profiler/tidy/copies.hpp"
 #include "profiler/tidy/kept_container.hpp"
 #include "profiler/tidy/library_calls.hpp"
@@ -289,6 +290,8 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
   }
   if (may_refer_to_itself(variable.getType()))
     result.notes.push_back({"a part of " + name + " may refer to its memory, or to itself", variable.getLocation()});
+  if (!has_plain_copy(variable.getType()))
+    result.notes.push_back({"a copy of " + name + " may do more than take memory", variable.getLocation()});
   if (!has_quiet_end(variable.getType()))
     result.notes.push_back({"the elements of " + name + " end later: with the new owner", variable.getLocation()});
   if (!result.notes.empty()) result.level = certainty::review;

@@ -1,6 +1,7 @@
 // check: tarn-move -Wno-unused-parameter -Wno-unused-variable
 #include <list>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 // inserts: #include <utility>
@@ -158,4 +159,58 @@ void of_a_tree(std::vector<node>& list) {
   // site: 0
   list.push_back(object);
   print("later");
+}
+
+// The copy of an element, a key or a comparison may do more than take memory.
+int copies = 0;
+struct counting {
+  std::string text = long_text;
+  counting() = default;
+  counting(const counting& source) : text(source.text) { ++copies; }
+  counting& operator=(const counting& source) = default;
+};
+struct assigned {
+  std::string text = long_text;
+  assigned() = default;
+  assigned(const assigned& source) = default;
+  assigned& operator=(const assigned& source) {
+    text = source.text;
+    ++copies;
+    return *this;
+  }
+};
+struct counting_order {
+  std::string name = long_text;
+  counting_order() = default;
+  counting_order(const counting_order& source) : name(source.name) { ++copies; }
+  bool operator()(int left, int right) const { return left < right; }
+};
+struct section {
+  std::map<int, counting> parts;
+};
+void of_copied_elements(std::list<std::vector<counting>>& list, std::vector<section>& sections) {
+  std::vector<counting> elements(2);
+  // review: 'elements'
+  // becomes: list.push_back(std::move(elements));
+  // site: 0
+  list.push_back(elements);
+  section values;
+  // review: 'values'
+  // becomes: sections.push_back(std::move(values));
+  // site: 0
+  sections.push_back(values);
+}
+void of_assigned_elements(std::vector<assigned>& list) {
+  std::vector<assigned> elements(2);
+  // review: 'elements'
+  // becomes: list = std::move(elements);
+  // site: 0
+  list = elements;
+}
+void of_a_comparison(std::vector<std::set<int, counting_order>>& list) {
+  std::set<int, counting_order> numbers;
+  // review: 'numbers'
+  // becomes: list.push_back(std::move(numbers));
+  // site: 0
+  list.push_back(numbers);
 }
