@@ -60,11 +60,22 @@ bool is_movable_part(clang::QualType type) {
          record->hasTrivialDestructor() && !record->hasNonTrivialCopyAssignment();
 }
 
+// Returns whether a container of the library makes its elements without code of the program beside theirs; that in an
+// adaptor such as std::stack is one of the library, too.
+bool is_library_container(clang::QualType type) {
+  const auto* record = dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(type->getAsCXXRecordDecl());
+  if (record == nullptr) return false;
+  if (!is_std_record(type, {"stack", "queue", "priority_queue"})) return has_library_allocator(type);
+  const clang::QualType inner = record->getTemplateArgs()[1].getAsType();
+  return is_std_record(inner, {"vector", "deque", "list"}) && has_library_allocator(inner);
+}
+
 // Returns whether a container of the library makes an element of `type` of its argument.
 bool takes_element(const clang::CXXMemberCallExpr& call, unsigned argument, clang::QualType type) {
   const clang::CXXMethodDecl* function = call.getMethodDecl();
   if (function == nullptr || !is_std_function(*function)) return false;
   const clang::QualType container = call.getObjectType();
+  if (!is_library_container(container)) return false;
   const llvm::StringRef name = name_of(function);
   const auto is_type = [&](clang::QualType next) {
     return !next.isNull() && next.getCanonicalType().getUnqualifiedType() == type;
@@ -209,8 +220,10 @@ const clang::Expr* copy_of(clang::ASTContext& context, const clang::DeclRefExpr&
     if (const auto* member = dyn_cast<clang::CXXMemberCallExpr>(call))
       return takes_element(*member, index, type) ? call : nullptr;
     const clang::FunctionDecl* function = call->getDirectCallee();
-    return function != nullptr && is_std_function(*function) &&
-                   is_one_of(name_of(function), {"make_pair", "make_tuple"})
+    // The types of the parameters may be written out.
+    const auto* callee = dyn_cast<clang::DeclRefExpr>(call->getCallee()->IgnoreParenImpCasts());
+    return function != nullptr && is_std_function(*function) && callee != nullptr &&
+                   !callee->hasExplicitTemplateArgs() && is_one_of(name_of(function), {"make_pair", "make_tuple"})
                ? call
                : nullptr;
   }

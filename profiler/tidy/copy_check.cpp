@@ -223,6 +223,7 @@ verdict copy_check::judge(clang::ASTContext& context, const clang::VarDecl& vari
   if (is_decltype_auto(variable.getTypeSourceInfo()->getType()) || is_decltype_auto(function.getDeclaredReturnType()))
     return refuse("decltype(auto) would make a reference of it", start);
   if (!has_type_of_pattern(variable)) return refuse(name + " may be of another type in another instantiation", start);
+  if (!has_value_of_pattern(variable)) return refuse(name + " may be no copy in another instantiation", start);
   if (has_unusual_entry(function, *function.getBody()))
     return refuse("the function has labels or can be suspended", function.getLocation());
   if (has_directives(context.getSourceManager(), {variable.getBeginLoc(), scope.getEndLoc()}))

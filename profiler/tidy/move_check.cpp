@@ -16,6 +16,7 @@
 #include "profiler/tidy/copies.hpp"
 #include "profiler/tidy/kept_container.hpp"
 #include "profiler/tidy/library_calls.hpp"
+#include "profiler/tidy/overloads.hpp"
 #include "profiler/tidy/references.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
@@ -144,7 +145,7 @@ bool may_use_reference(clang::ASTContext& context, const clang::Stmt& part) {
   }
   // The code itself may go where a pointer leads.
   if (const auto* reference = dyn_cast<clang::DeclRefExpr>(&part))
-    return isa<clang::VarDecl>(reference->getDecl()) && !owns_all(reference->getType());
+    return isa<clang::VarDecl, clang::BindingDecl>(reference->getDecl()) && !owns_all(reference->getType());
   if (const auto* member = dyn_cast<clang::MemberExpr>(&part))
     return isa<clang::FieldDecl, clang::VarDecl>(member->getMemberDecl()) && !owns_all(member->getType());
   return isa<clang::CXXDeleteExpr>(part);
@@ -179,6 +180,10 @@ SourceLocation later_code(clang::ASTContext& context, const clang::Stmt& scope, 
           result = begin;  // its destructor runs before the variable ends
       }
     }
+    // So does that of a temporary which a reference keeps.
+    const auto* temporary = dyn_cast<clang::MaterializeTemporaryExpr>(&part);
+    if (temporary != nullptr && temporary->getExtendingDecl() != nullptr && !has_quiet_end(temporary->getType()))
+      result = begin;
     const bool is_later = !sources.isBeforeInTranslationUnit(begin, statement.getBeginLoc()) &&
                           llvm::none_of(unreachable.ranges, [&](SourceRange range) {
                             return sources.isBeforeInTranslationUnit(range.getBegin(), begin) &&
@@ -188,6 +193,48 @@ SourceLocation later_code(clang::ASTContext& context, const clang::Stmt& scope, 
     return result.isInvalid();
   });
   return result;
+}
+
+// Returns a parameter by value whose destructor may run before another parameter ends.
+SourceLocation parameter_with_end(const clang::FunctionDecl& function, const clang::VarDecl& variable) {
+  if (!isa<clang::ParmVarDecl>(variable)) return {};
+  const auto* guard = llvm::find_if(function.parameters(), [&](const clang::ParmVarDecl* next) {
+    return next != &variable && !next->getType()->isReferenceType() && !has_quiet_end(next->getType());
+  });
+  return guard == function.param_end() ? SourceLocation() : (*guard)->getLocation();
+}
+
+// Returns the variable or the member that an expression names, or of which it names a part; else null.
+const clang::ValueDecl* owner_of(const clang::Expr& expression) {
+  const clang::Expr* inner = expression.IgnoreParenImpCasts();
+  if (const auto* reference = dyn_cast<clang::DeclRefExpr>(inner)) return reference->getDecl();
+  if (const auto* member = dyn_cast<clang::MemberExpr>(inner)) return member->getMemberDecl();
+  if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(inner)) return owner_of(*operation->getArg(0));
+  if (const auto* call = dyn_cast<clang::CXXMemberCallExpr>(inner)) return owner_of(*call->getImplicitObjectArgument());
+  if (const auto* subscript = dyn_cast<clang::ArraySubscriptExpr>(inner)) return owner_of(*subscript->getBase());
+  return nullptr;
+}
+
+// Returns where something gets a pointer or a reference to an object to which a copy is assigned. A copy may write to
+// the memory that it has; a move gives it other memory, as any assignment to a string may.
+SourceLocation reference_to_target(clang::ASTContext& context, const clang::Expr& copy) {
+  using namespace clang::ast_matchers;
+  const auto* assignment = dyn_cast<clang::CXXOperatorCallExpr>(&copy);
+  const clang::ValueDecl* owner = assignment == nullptr ? nullptr : owner_of(*assignment->getArg(0));
+  if (owner == nullptr || owner->getIdentifier() == nullptr || is_std_class(copy.getType(), {"basic_string"}))
+    return {};
+  const auto named = valueDecl(hasName(owner->getNameAsString()));
+  const auto is_use = expr(anyOf(declRefExpr(hasDeclaration(named)), memberExpr(hasDeclaration(named)))).bind("use");
+  for (const BoundNodes& node : match(is_use, context)) {
+    const auto& use = *node.getNodeAs<clang::Expr>("use");
+    const clang::ValueDecl* declaration = owner_of(use);
+    if (declaration != nullptr && declaration->getCanonicalDecl() == owner->getCanonicalDecl() &&
+        !is_within(context, use.getSourceRange(), copy.getSourceRange()) &&
+        trace_of(context, use) == trace::reference) {
+      return use.getBeginLoc();
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -225,11 +272,11 @@ void move_check::judge_reference(clang::ASTContext& context, const clang::DeclRe
       sites().find(context.getSourceManager(), statement.getSourceRange()) == nullptr) {
     return;
   }
-  add(reference.getBeginLoc(), judge(context, reference, *variable, statement));
+  add(reference.getBeginLoc(), judge(context, reference, *variable, *copy, statement));
 }
 
 verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& reference,
-                          const clang::VarDecl& variable, const clang::Stmt& statement) const {
+                          const clang::VarDecl& variable, const clang::Expr& copy, const clang::Stmt& statement) const {
   const clang::SourceManager& sources = context.getSourceManager();
   const SourceLocation start = reference.getBeginLoc();
   const std::string name = quote(variable);
@@ -244,6 +291,7 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
   if (variable.hasAttrs()) return refuse(name + " has attributes", variable.getLocation());
   if (!has_type_of_pattern(variable))
     return refuse(name + " may be of another type in another instantiation", variable.getLocation());
+  if (!has_user_of_pattern(context, reference)) return refuse("another instantiation may make no copy here", start);
   const clang::Stmt* scope = scope_of(context, variable, function);
   if (scope == nullptr) return refuse("no block declares " + name, variable.getLocation());
   if (has_unusual_entry(function, *function.getBody()))
@@ -284,12 +332,17 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
     result.notes.push_back({"something may still refer to " + name, location});
   }
   if (was_given) {
-    const SourceLocation later = later_code(context, *scope, statement, unreachable);
+    SourceLocation later = later_code(context, *scope, statement, unreachable);
+    if (later.isInvalid()) later = parameter_with_end(function, variable);
     if (later.isValid())
       result.notes.push_back({"a function got a reference to " + name + ", and may use it here", later});
   }
   if (may_refer_to_itself(variable.getType()))
     result.notes.push_back({"a part of " + name + " may refer to its memory, or to itself", variable.getLocation()});
+  if (const SourceLocation use = reference_to_target(context, copy); use.isValid())
+    result.notes.push_back({"something may refer to the memory that is assigned to", use});
+  if (const clang::FunctionDecl* overload = overload_for_rvalue(context, copy))
+    result.notes.push_back({"std::move may choose this overload, or none", overload->getLocation()});
   if (!has_plain_copy(variable.getType()))
     result.notes.push_back({"a copy of " + name + " may do more than take memory", variable.getLocation()});
   if (!has_quiet_end(variable.getType()))

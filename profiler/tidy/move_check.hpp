@@ -20,7 +20,7 @@ class move_check : public edit_check {
  private:
   void judge_reference(clang::ASTContext& context, const clang::DeclRefExpr& reference);
   verdict judge(clang::ASTContext& context, const clang::DeclRefExpr& reference, const clang::VarDecl& variable,
-                const clang::Stmt& statement) const;
+                const clang::Expr& copy, const clang::Stmt& statement) const;
 };
 
 }  // namespace tarn::tidy

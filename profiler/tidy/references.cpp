@@ -26,6 +26,29 @@ using clang::isa;
 
 constexpr unsigned max_calls = 4;  // within one another
 
+// Functions of the C library that only read what they get, or write characters to it, and keep no pointer to it but
+// that which they return.
+constexpr llvm::StringRef c_functions[] = {
+    "printf",  "fprintf",  "sprintf",     "snprintf", "dprintf",  "vprintf",  "vfprintf", "vsprintf",  "vsnprintf",
+    "wprintf", "fwprintf", "swprintf",    "puts",     "fputs",    "fputws",   "fwrite",   "strlen",    "strnlen",
+    "strcmp",  "strncmp",  "strcasecmp",  "strcoll",  "strspn",   "strcspn",  "strchr",   "strrchr",   "strstr",
+    "strpbrk", "strcpy",   "strncpy",     "strcat",   "strncat",  "stpcpy",   "strdup",   "strndup",   "strxfrm",
+    "memchr",  "memcmp",   "strncasecmp", "wcslen",   "wcscmp",   "wcsncmp",  "wcschr",   "wcsrchr",   "wcsstr",
+    "atoi",    "atol",     "atoll",       "atof",     "strftime", "strerror", "isatty",   "strcasestr"};
+
+// Functions of the library outside of classes that write to nothing that they get, or only what they find there.
+constexpr llvm::StringRef readers[] = {
+    "find",      "find_if",    "find_if_not", "find_first_of",  "find_end",    "adjacent_find",
+    "search",    "count",      "count_if",    "equal",          "mismatch",    "lexicographical_compare",
+    "all_of",    "any_of",     "none_of",     "lower_bound",    "upper_bound", "equal_range",
+    "includes",  "accumulate", "distance",    "binary_search",  "min_element", "max_element",
+    "is_sorted", "make_pair",  "make_tuple",  "minmax_element", "to_string",   "format",
+    "vformat",   "print",      "println",     "remove",         "erase",       "contains"};
+
+constexpr clang::OverloadedOperatorKind reading_operators[] = {
+    clang::OO_EqualEqual,   clang::OO_ExclaimEqual, clang::OO_Less, clang::OO_LessEqual, clang::OO_Greater,
+    clang::OO_GreaterEqual, clang::OO_Spaceship,    clang::OO_Plus, clang::OO_Minus};
+
 trace trace_of_use(clang::ASTContext& context, const clang::Expr& reference, unsigned depth);
 
 // Returns what the uses of the elements leave behind in a loop over them; `variable` is the range or a declaration.
@@ -42,15 +65,67 @@ trace trace_of_declaration(clang::ASTContext& context, const clang::VarDecl& var
   if (is_value(element.getType())) return trace::nothing;
   if (!element.getType()->isReferenceType()) return trace::reference;
   trace result = trace::nothing;
-  for (const variable_use& use : uses_of(context, element, *loop->getBody()))
-    result = use.is_in_lambda ? trace::reference : std::max(result, trace_of_use(context, *use.reference, depth));
+  const auto add_uses = [&](const clang::ValueDecl& name) {
+    for (const variable_use& use : uses_of(context, name, *loop->getBody()))
+      result = use.is_in_lambda ? trace::reference : std::max(result, trace_of_use(context, *use.reference, depth));
+  };
+  add_uses(element);
+  if (const auto* parts = dyn_cast<clang::DecompositionDecl>(&element)) {
+    for (const clang::BindingDecl* part : parts->bindings()) add_uses(*part);
+  }
   return result;
+}
+
+// Returns whether a type is an iterator class of the library.
+bool is_iterator(clang::QualType type) {
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  return record != nullptr && is_of_library(*record) && record->getIdentifier() != nullptr &&
+         record->getName().contains("iterator");
+}
+
+// Returns whether what a value leads to, such as an iterator or a pointer, may refer to `argument` once it is written.
+bool may_refer_behind(clang::QualType type, clang::QualType argument) {
+  type = bare_type(type);
+  if (type->isPointerType())
+    return !type->getPointeeType().isConstQualified() && may_refer(type->getPointeeType(), argument);
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr || record->isLambda()) return false;
+  if (!is_of_library(*record)) return !owns_all(type);
+  const auto* specialization = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
+  if (specialization == nullptr || specialization->getTemplateArgs().size() == 0 ||
+      specialization->getTemplateArgs()[0].getKind() != clang::TemplateArgument::Type ||
+      (record->getIdentifier() != nullptr && record->getName().contains("const_iterator"))) {
+    return false;
+  }
+  const clang::QualType target = specialization->getTemplateArgs()[0].getAsType();
+  return target->isPointerType() || is_iterator(target) ? may_refer_behind(target, argument)
+                                                        : may_refer(target, argument);
+}
+
+// Returns the name of a function of the library outside of classes, or of an object of std::ranges that is called like
+// one; none for another function.
+std::optional<llvm::StringRef> free_name(const clang::FunctionDecl& function) {
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(&function);
+  if (method == nullptr) return name_of(&function);
+  if (method->getOverloadedOperator() != clang::OO_Call || method->getParent()->getIdentifier() == nullptr)
+    return std::nullopt;
+  llvm::StringRef name = method->getParent()->getName();
+  return name.consume_front("__") && name.consume_back("_fn") ? std::optional(name) : std::nullopt;
 }
 
 // Returns whether a function of the library may keep what it gets: a pointer, iterator or view of the object.
 bool may_keep(const clang::CallExpr& call, const clang::FunctionDecl& function, const clang::Expr& argument) {
   if (name_of(&function).startswith("regex_")) return true;  // the matches are iterators
-  if (!isa<clang::CXXMethodDecl>(function)) return false;
+  if (const std::optional<llvm::StringRef> name = free_name(function)) {
+    const bool is_reader =
+        is_one_of(*name, readers) || llvm::is_contained(reading_operators, function.getOverloadedOperator());
+    return !is_reader && llvm::any_of(call.arguments(), [&](const clang::Expr* target) {
+      const clang::QualType type = target->getType();
+      if (target == &argument || is_stream(type)) return false;
+      const bool is_variable = target->isLValue() && !type.isConstQualified();
+      return (is_variable && may_refer(type, argument.getType())) || may_refer_behind(type, argument.getType());
+    });
+  }
   const auto* member = dyn_cast<clang::CXXMemberCallExpr>(&call);
   const clang::Expr* object = member == nullptr ? call.getArg(0) : member->getImplicitObjectArgument();
   if (object == &argument || (member != nullptr && member->getCallee() == &argument)) return false;
@@ -65,12 +140,9 @@ bool has_lambda(const clang::CallExpr& call) {
   });
 }
 
-// Returns whether a function of the C library only reads what it gets, or writes to it.
 bool is_of_c_library(clang::ASTContext& context, const clang::FunctionDecl& function) {
-  if (!function.isExternC() || !context.getSourceManager().isInSystemHeader(function.getLocation())) return false;
-  const llvm::StringRef name = name_of(&function);
-  return name.contains("printf") || (name.startswith("str") && name != "strtok" && name != "strtok_r") ||
-         is_one_of(name, {"puts", "fputs", "fwrite", "memcmp", "memchr", "atoi", "atol", "atoll", "atof"});
+  return function.isExternC() && context.getSourceManager().isInSystemHeader(function.getLocation()) &&
+         is_one_of(name_of(&function), c_functions);
 }
 
 // Returns whether a function may store a reference to its object, or to what an argument gives it.
@@ -172,6 +244,10 @@ trace trace_of_use(clang::ASTContext& context, const clang::Expr& reference, uns
       return result;
     }
     if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(user)) {
+      if (is_iterator(construction->getType())) {
+        node = user;
+        continue;
+      }
       // A copy of it, or a text or list that is made of it.
       if (!construction->getConstructor()->isCopyOrMoveConstructor() && !is_value(construction->getType()))
         return trace::reference;

@@ -272,6 +272,41 @@ bool has_type_of_pattern(const clang::ValueDecl& declaration) {
   return pattern != nullptr && !pattern->getType()->isDependentType();
 }
 
+bool has_value_of_pattern(const clang::VarDecl& variable) {
+  if (!is_instantiated(variable)) return true;
+  const auto* pattern = llvm::dyn_cast_or_null<clang::VarDecl>(pattern_of(variable));
+  return pattern != nullptr && pattern->getInit() != nullptr && !pattern->getInit()->isTypeDependent();
+}
+
+bool has_user_of_pattern(clang::ASTContext& context, const clang::DeclRefExpr& reference) {
+  if (!is_instantiated(*reference.getDecl())) return true;
+  const clang::Decl* pattern = pattern_around(*reference.getDecl());
+  if (pattern == nullptr) return false;
+  const clang::Stmt* node = nullptr;
+  const auto find = [&](const clang::Stmt& part, bool) {
+    if (isa<clang::DeclRefExpr>(part) && part.getBeginLoc() == reference.getBeginLoc()) node = &part;
+    return node == nullptr;
+  };
+  walker(find, {}).TraverseDecl(const_cast<clang::Decl*>(pattern));
+  if (node == nullptr) return false;
+  for (;;) {
+    const clang::DynTypedNodeList parents = context.getParents(*node);
+    if (parents.empty()) return false;
+    if (const auto* variable = parents[0].get<clang::VarDecl>()) return !variable->getType()->isDependentType();
+    if (const auto* initializer = parents[0].get<clang::CXXCtorInitializer>())
+      return initializer->isAnyMemberInitializer() && !initializer->getAnyMember()->getType()->isDependentType();
+    const auto* user = parents[0].get<clang::Expr>();
+    if (user == nullptr || user->isTypeDependent()) return false;
+    const auto* list = dyn_cast<clang::InitListExpr>(user);
+    if (list != nullptr && list->getType()->isVoidType()) return false;
+    if (!isa<clang::CastExpr, clang::ParenExpr, clang::ParenListExpr, clang::InitListExpr, clang::CXXConstructExpr,
+             clang::CXXBindTemporaryExpr, clang::MaterializeTemporaryExpr, clang::ExprWithCleanups>(user)) {
+      return true;
+    }
+    node = user;
+  }
+}
+
 bool declares_own_delete(clang::ASTContext& context, const clang::CXXRecordDecl& record) {
   const auto names_it = [&](const clang::CXXRecordDecl* type) {
     return !type->lookup(context.DeclarationNames.getCXXOperatorName(clang::OO_Delete)).empty() ||

@@ -79,6 +79,12 @@ bool is_in_instantiation(clang::ASTContext& context, const clang::Stmt& statemen
 // Returns whether each instantiation gives the declaration the same type.
 bool has_type_of_pattern(const clang::ValueDecl& declaration);
 
+// Returns whether each instantiation makes a variable of the same initial value.
+bool has_value_of_pattern(const clang::VarDecl& variable);
+
+// Returns whether each instantiation gives a variable that an expression names to the same function or object.
+bool has_user_of_pattern(clang::ASTContext& context, const clang::DeclRefExpr& reference);
+
 // Returns whether a class or one of its bases has an operator new or delete of its own.
 bool declares_own_delete(clang::ASTContext& context, const clang::CXXRecordDecl& record);
 

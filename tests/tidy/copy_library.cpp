@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -470,3 +471,49 @@ void of_a_deduced_variable() {
 static std::size_t length_without_throw(std::string text) noexcept { return text.size(); }
 // site: 0
 std::size_t length_of_global() { return length_without_throw(global_text); }
+
+// A function that writes to a view leaves what it reads there.
+std::size_t by_exchange(std::span<char>& letters) {
+  std::string text = "a text that is longer than a short one";
+  text += std::to_string(letters.size());
+  std::exchange(letters, text);
+  // review: 'old'
+  // becomes: const std::string& old = text;
+  // site: 0
+  const std::string old = text;
+  letters[0] = 'X';
+  return old.size();
+}
+
+// Another instantiation may make no copy.
+struct plain_sender {
+  std::string value;
+  const std::string& text() const { return value; }
+};
+struct secret_sender {
+  std::string text() const { return "a secret"; }
+};
+std::size_t encode(const plain_sender&, const std::string& text) { return text.size(); }
+std::size_t encode(const secret_sender&, std::string& text) {
+  for (char& letter : text) ++letter;
+  return text.size();
+}
+template <class Sender>
+std::size_t send(const Sender& sender) {
+  // no edit: 'text' may be no copy in another instantiation
+  // site: 0
+  std::string text = sender.text();
+  return encode(sender, text);
+}
+template std::size_t send(const plain_sender& sender);
+template std::size_t send(const secret_sender& sender);
+template <class Value>
+std::size_t length_of(const entry& source, Value value) {
+  // proven: 'name'
+  // becomes: const std::string& name = source.name;
+  // site: 0
+  std::string name = source.name;
+  return name.size() + sizeof(value);
+}
+template std::size_t length_of(const entry& source, int value);
+template std::size_t length_of(const entry& source, double value);

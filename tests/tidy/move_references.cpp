@@ -1,9 +1,13 @@
 // check: tarn-move -Wno-unused-parameter -Wno-unused-variable
 #include <list>
 #include <map>
+#include <memory>
+#include <queue>
 #include <set>
+#include <stack>
 #include <string>
 #include <string_view>
+#include <type_traits>
 // inserts: #include <utility>
 #include <vector>
 
@@ -214,3 +218,184 @@ void of_a_comparison(std::vector<std::set<int, counting_order>>& list) {
   // site: 0
   list.push_back(numbers);
 }
+
+// Objects that end after the copy, or that a structured binding names.
+struct guard {
+  const std::string* text = nullptr;
+  int number = 0;
+  void set(const std::string& value) { text = &value; }
+  ~guard() { print(text == nullptr ? long_text : *text); }
+};
+guard make_guard();
+void before_a_longer_life() {
+  std::string text = long_text;
+  guard&& last = make_guard();
+  last.set(text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+}
+void beside_a_parameter(std::string text, guard last) {
+  last.set(text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+}
+struct holder_of_pointer {
+  const std::string* text = nullptr;
+  int number = 0;
+  void set(const std::string& value) { text = &value; }
+};
+std::size_t before_a_binding() {
+  std::string text = long_text;
+  holder_of_pointer object;
+  object.set(text);
+  auto& [part, number] = object;
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  return part->size();
+}
+const std::string* address = nullptr;
+void behind_a_loop_with_a_binding() {
+  std::map<std::string, std::string> table{{long_text, long_text}};
+  for (const auto& [key, value] : table) address = &value;
+  std::vector<std::map<std::string, std::string>> tables;
+  // review: 'table'
+  // becomes: tables.push_back(std::move(table));
+  // site: 0
+  tables.push_back(table);
+  print(*address);
+}
+
+// A function that gets the copy may differ for an rvalue.
+void explicit_arguments(int& total) {
+  std::string text = long_text;
+  // site: 0
+  const auto pair = std::make_pair<std::string&, int&>(text, total);
+  print(pair.first);
+}
+template <class Value>
+struct own_allocator {
+  using value_type = Value;
+  own_allocator() = default;
+  template <class Other>
+  own_allocator(const own_allocator<Other>&) {}
+  Value* allocate(std::size_t count);
+  void deallocate(Value* values, std::size_t count);
+  bool operator==(const own_allocator&) const { return true; }
+};
+struct counting_list : std::list<std::string> {
+  void push_back(const std::string& text);
+  void push_back(std::string&& text);
+};
+void other_containers(std::vector<std::string, own_allocator<std::string>>& list,
+                      std::stack<std::string, counting_list>& stack, std::queue<std::string>& queue) {
+  std::string text = long_text;
+  // site: 0
+  list.push_back(text);
+  std::string second = long_text;
+  // site: 0
+  stack.push(second);
+  std::string third = long_text;
+  // proven: 'third'
+  // becomes: queue.push(std::move(third));
+  // site: 0
+  queue.push(third);
+}
+std::vector<int> frame(4);
+int* const first_number = frame.data();
+void into_an_older_object(std::vector<int> numbers, std::vector<int>& target) {
+  std::vector<int> copy = numbers;
+  // review: 'numbers'
+  // becomes: frame = std::move(numbers);
+  // site: 0
+  frame = numbers;
+  // proven: 'copy'
+  // becomes: target = std::move(copy);
+  // site: 0
+  target = copy;
+}
+
+// std::move may choose another overload, or none.
+struct mailbox {
+  std::vector<std::string> messages;
+  void post(std::string text, long priority) { messages.push_back(text + std::to_string(priority)); }
+  void post(std::string&& text, int priority) { messages.push_back(text + std::to_string(priority + 1)); }
+  void put(std::string text) { messages.push_back(text); }
+  void put(const char* text) { messages.push_back(text); }
+  void put(std::string text, std::string second) { messages.push_back(text + second); }
+};
+template <class Value>
+void send(std::string key, const Value& value) {
+  print(key + std::to_string(value));
+}
+template <class Value>
+void send(std::string&& key, Value&& value) {
+  print(key + std::to_string(value + 1));
+}
+struct message {
+  std::string text;
+  explicit message(std::string value) : text(value + "copied") {}
+  template <class Value>
+    requires(!std::is_lvalue_reference_v<Value>)
+  explicit message(Value&& value) : text(value + "moved") {}
+};
+struct callable {
+  void operator()(std::string text, long number) const { print(text + std::to_string(number)); }
+  void operator()(std::string&& text, int number) const { print(text + std::to_string(number + 1)); }
+};
+void by_overloads(mailbox& box) {
+  std::string text = long_text;
+  // review: 'text'
+  // becomes: box.post(std::move(text), 1);
+  // site: 0
+  box.post(text, 1);
+  std::string third = long_text;
+  // review: 'third'
+  // becomes: send(std::move(third), 1);
+  // site: 0
+  send(third, 1);
+  std::string fourth = long_text;
+  // review: 'fourth'
+  // becomes: const message object(std::move(fourth));
+  // site: 0
+  const message object(fourth);
+  std::string fifth = long_text;
+  const callable target;
+  // review: 'fifth'
+  // becomes: target(std::move(fifth), 1);
+  // site: 0
+  target(fifth, 1);
+  std::string sixth = long_text;
+  // proven: 'sixth'
+  // becomes: box.put(std::move(sixth));
+  // site: 0
+  box.put(sixth);
+}
+
+// Another instantiation may make no copy.
+struct queue_sink {
+  std::vector<std::string> messages;
+  void write(std::string text) { messages.push_back(text); }
+};
+struct console_sink {
+  void write(const std::string& text) { print(text); }
+};
+template <class Sink>
+void of_templates(Sink& sink, queue_sink& queue) {
+  std::string text = long_text;
+  // no edit: another instantiation may make no copy here
+  // site: 0
+  sink.write(text);
+  std::string second = long_text;
+  // proven: 'second'
+  // becomes: queue.write(std::move(second));
+  // site: 0
+  queue.write(second);
+}
+template void of_templates(queue_sink& sink, queue_sink& queue);
+template void of_templates(console_sink& sink, queue_sink& queue);

@@ -1,12 +1,16 @@
 // check: tarn-move -Wno-unused-parameter -Wno-unused-variable -Wno-unused-but-set-variable
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <iterator>
 #include <list>
 #include <map>
 #include <memory>
 #include <memory_resource>
 #include <regex>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -447,4 +451,92 @@ void by_library_13(int* number) {
   // site: 0
   results.push_back(text);
   results.resize(pointers.size());
+}
+
+// A function that gets an iterator, an address or a variable to write to leaves what it reads there.
+void by_library_14(texts list) {
+  std::vector<std::string_view> views;
+  std::copy(list.begin(), list.end(), std::back_inserter(views));
+  std::vector<texts> lists;
+  // review: 'list'
+  // becomes: lists.push_back(std::move(list));
+  // site: 0
+  lists.push_back(list);
+  results.emplace_back(views[0]);
+}
+void by_library_15(std::vector<std::string_view>& views, std::string text) {
+  std::replace(views.begin(), views.end(), std::string_view(), std::string_view(text));
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+}
+void by_library_16(std::vector<std::string_view>& views, std::string text) {
+  std::fill(views.begin(), views.end(), text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+}
+void by_library_17(std::vector<std::string_view>& views, std::string text) {
+  std::ranges::fill(views, text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+}
+void by_library_18(std::string_view& last, std::string text) {
+  std::construct_at(&last, text);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+}
+void by_library_19(texts list, std::set<std::string_view>& views) {
+  std::set_difference(list.begin(), list.end(), results.begin(), results.end(), std::inserter(views, views.end()));
+  std::vector<texts> lists;
+  // review: 'list'
+  // becomes: lists.push_back(std::move(list));
+  // site: 0
+  lists.push_back(list);
+}
+void by_library_20(std::string_view* views, plain object) {
+  std::copy_n(&object.text, 1, views);
+  std::vector<plain> objects;
+  // review: 'object'
+  // becomes: objects.push_back(std::move(object));
+  // site: 0
+  objects.push_back(object);
+}
+// The texts are copied, or only read.
+void by_library_21(texts list, std::vector<std::string_view>& views) {
+  texts copies;
+  std::copy(list.begin(), list.end(), std::back_inserter(copies));
+  std::sort(list.begin(), list.end());
+  list.erase(std::remove(list.begin(), list.end(), copies[0]), list.end());
+  if (std::find(views.begin(), views.end(), list.front()) != views.end()) return;
+  std::vector<texts> lists;
+  // proven: 'list'
+  // becomes: lists.push_back(std::move(list));
+  // site: 0
+  lists.push_back(list);
+  print("later");
+}
+// A function of the C library may store a pointer through an argument.
+void by_the_c_library_1(std::string text) {
+  char* end = nullptr;
+  const long number = std::strtol(text.c_str(), &end, 10);
+  // review: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  results.push_back(end + std::to_string(number));
+}
+void by_the_c_library_2(std::string text, const char* word) {
+  if (std::strcmp(text.c_str(), word) == 0 || std::strlen(text.c_str()) > 9) return;
+  // proven: 'text'
+  // becomes: results.push_back(std::move(text));
+  // site: 0
+  results.push_back(text);
+  print(word);
 }
