@@ -3,6 +3,7 @@
 #include <clang/AST/DeclCXX.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/ExprCXX.h>
+#include <clang/AST/ParentMapContext.h>
 #include <llvm/ADT/STLExtras.h>
 
 #include "profiler/tidy/kept_container.hpp"
@@ -93,6 +94,31 @@ bool takes_element(const clang::CXXMemberCallExpr& call, unsigned argument, clan
     return call.getNumArgs() == 1;
   // insert(position, count, value) has no form for a moved value.
   return is_one_of(name, {"insert", "emplace"}) && argument + 1 == call.getNumArgs() && call.getNumArgs() <= 2;
+}
+
+// Returns whether a std::pair of two values makes its part of `type` of an argument.
+bool takes_part(const clang::CXXConstructExpr& construction, const clang::Expr& argument, clang::QualType type) {
+  const clang::QualType pair = construction.getType();
+  if (!is_std_record(pair, {"pair"}) || construction.getNumArgs() != 2) return false;
+  const auto* record = clang::cast<clang::ClassTemplateSpecializationDecl>(pair->getAsCXXRecordDecl());
+  const unsigned index = construction.getArg(0) == &argument ? 0 : 1;
+  return construction.getArg(index) == &argument &&
+         record->getTemplateArgs()[index].getAsType().getCanonicalType() == type;
+}
+
+// Returns the constructor of a part of an aggregate that a list of values makes of a variable, and sets `node` to its
+// argument; else null. A list has its values as they are written, and as the compiler converts them.
+const clang::Stmt* user_in_list(clang::ASTContext& context, const clang::Expr& reference, const clang::Stmt*& node) {
+  for (const clang::DynTypedNode& parent : context.getParents(reference)) {
+    const auto* user = parent.get<clang::Expr>();
+    node = &reference;
+    if (user != nullptr && isa<clang::ImplicitCastExpr>(user)) {
+      node = user;
+      user = dyn_cast_or_null<clang::Expr>(user_of(context, node));
+    }
+    if (user != nullptr && isa<clang::CXXConstructExpr>(user)) return user;
+  }
+  return nullptr;
 }
 
 bool owns_all_parts(clang::QualType type, class_set& visited) {
@@ -196,6 +222,7 @@ bool may_refer_to_itself(clang::QualType type) {
 const clang::Expr* copy_of(clang::ASTContext& context, const clang::DeclRefExpr& reference) {
   const clang::Stmt* node = &reference;
   const clang::Stmt* user = user_of(context, node);
+  if (user != nullptr && isa<clang::InitListExpr>(user)) user = user_in_list(context, reference, node);
   const clang::QualType type = reference.getType().getCanonicalType().getUnqualifiedType();
   const auto* argument = dyn_cast<clang::Expr>(node);
   if (user == nullptr || argument == nullptr || argument->getType().getCanonicalType().getUnqualifiedType() != type) {
@@ -204,7 +231,7 @@ const clang::Expr* copy_of(clang::ASTContext& context, const clang::DeclRefExpr&
   if (const auto* construction = dyn_cast<clang::CXXConstructExpr>(user)) {
     const bool is_copy = construction->getConstructor()->isCopyConstructor() && construction->getNumArgs() >= 1 &&
                          construction->getArg(0) == argument;
-    return is_copy ? construction : nullptr;
+    return is_copy || takes_part(*construction, *argument, type) ? construction : nullptr;
   }
   if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(user)) {
     const auto* function = dyn_cast_or_null<clang::CXXMethodDecl>(operation->getDirectCallee());

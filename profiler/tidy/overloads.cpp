@@ -25,10 +25,12 @@ struct call_site {
   const clang::FunctionDecl* called = nullptr;
   unsigned argument = 0;
   unsigned count = 0;
+  bool is_in_list = false;  // the argument is a list of values, of which one is the copy
 };
 
 call_site call_around(clang::ASTContext& context, const clang::Expr& copy) {
   const clang::Expr* node = &copy;
+  bool is_in_list = false;
   for (;;) {
     const clang::DynTypedNodeList parents = context.getParents(*node);
     const auto* user = parents.empty() ? nullptr : parents[0].get<clang::Expr>();
@@ -36,11 +38,13 @@ call_site call_around(clang::ASTContext& context, const clang::Expr& copy) {
     const auto* construction = dyn_cast<clang::CXXConstructExpr>(user);
     if (isa<clang::ImplicitCastExpr, clang::ParenExpr, clang::CXXBindTemporaryExpr, clang::MaterializeTemporaryExpr>(
             user) ||
-        (construction != nullptr && construction->isElidable())) {
+        isa<clang::InitListExpr>(user) || (construction != nullptr && construction->isElidable())) {
+      is_in_list |= isa<clang::InitListExpr>(user);
       node = user;
       continue;
     }
     call_site result{user};
+    result.is_in_list = is_in_list;
     llvm::ArrayRef<const clang::Expr*> arguments;
     if (construction != nullptr) {
       result.called = construction->getConstructor();
@@ -134,7 +138,7 @@ const clang::FunctionDecl* overload_for_rvalue(clang::ASTContext& context, const
       return false;
     if (index >= parameters && !has_pack) return false;
     const QualType parameter = function->getParamDecl(std::min(index, parameters - 1))->getType();
-    if (prefers_rvalue(context, parameter, type)) result = function;
+    if (site.is_in_list || prefers_rvalue(context, parameter, type)) result = function;
     return result != nullptr;
   };
   const clang::DeclarationName name = site.called->getDeclName();

@@ -399,3 +399,39 @@ void of_templates(Sink& sink, queue_sink& queue) {
 }
 template void of_templates(queue_sink& sink, queue_sink& queue);
 template void of_templates(console_sink& sink, queue_sink& queue);
+
+// The parts of an aggregate and of a pair.
+struct header {
+  std::string name, value;
+  int number = 0;
+};
+void take(const header& object) { print(object.name); }
+void take(const message& object, int number = 0) { print(object.text + std::to_string(number)); }
+std::pair<std::string, int> of_lists(std::vector<header>& list, int number) {
+  std::string name = long_text, value = long_text;
+  // proven: 'name'
+  // proven: 'value'
+  // becomes: const header object{std::move(name), std::move(value)};
+  // site: 0
+  const header object{name, value};
+  print(object.name);
+  std::string second = long_text;
+  // proven: 'second'
+  // becomes: list.push_back({std::move(second), object.value, number});
+  // site: 0
+  list.push_back({second, object.value, number});
+  std::string third = long_text;
+  // review: 'third'
+  // becomes: take({std::move(third), object.value});
+  // site: 0
+  take({third, object.value});
+  std::string fourth = long_text;
+  // no edit: 'fourth' has another use in this statement
+  // site: 0
+  list.push_back({fourth, fourth.substr(3)});
+  std::string last = long_text;
+  // proven: 'last'
+  // becomes: return {std::move(last), number};
+  // site: 0
+  return {last, number};
+}
