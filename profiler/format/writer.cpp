@@ -53,11 +53,6 @@ int open_to_write(const std::string& path) {
   return file;
 }
 
-bool is_regular(int file) {
-  struct stat facts {};
-  return ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
-}
-
 // Locks a file that no other process writes. The lock belongs to this process: it ends with the process, and a forked
 // child that has not yet become the program does not hold it. A file system without locks is no reason to refuse the
 // file.
@@ -72,7 +67,8 @@ void lock(int file, const std::string& path) {
 
 // Empties a regular file that no other process writes.
 void empty(int file, const std::string& path) {
-  if (!is_regular(file)) return;  // a device or a pipe
+  struct stat facts {};
+  if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) return;  // a device or a pipe
   lock(file, path);
   if (::ftruncate(file, 0) != 0) fail(path.c_str());
 }
