@@ -4,7 +4,7 @@ set(tarn_test_libraries tarn_statx)
 
 # Static programs of C are linked by musl-gcc (static-pie ones are not: it has no start files for them). It takes the
 # unwinder that Debian built for glibc, and a static program of C unwinds nothing.
-set(tarn_static_c_link_options -Wl,--defsym=_dl_find_object=0)
+set(tarn_c_link_options -Wl,--defsym=_dl_find_object=0)
 
 # What glibc's manual says of its malloc alone.
 set(tarn_left_out_programs conformance/inquiry.c)

@@ -362,11 +362,17 @@ void run_fix(const fix_request& request) {
   const auto replay = [&](analyse::analysis& analysed, const std::vector<analyse::site>& sites) {
     if (!request.is_quick) replay_dearest(analysed, sites);
   };
+  const auto is_asked = [&](const fix::proposal& line) {
+    return request.site.empty() ||
+           fmt::format("/{}:{}", line.location.file, line.location.line).ends_with("/" + request.site);
+  };
   std::vector<attempt> attempts;
   for (fix::proposal& proposal : fix::proposals_of(analysis, replay)) {
-    attempt next{std::move(proposal), {}, {}, {}, {}};
-    const std::string whole_place = fmt::format("/{}:{}", next.proposal.location.file, next.proposal.location.line);
-    if (request.site.empty() || whole_place.ends_with("/" + request.site)) attempts.push_back(std::move(next));
+    const std::vector<std::vector<fix::proposal>> remedies = lines_of(proposal);
+    const bool has_asked_line = std::any_of(remedies.begin(), remedies.end(), [&](const auto& lines) {
+      return std::any_of(lines.begin(), lines.end(), is_asked);
+    });
+    if (has_asked_line) attempts.push_back({std::move(proposal), {}, {}, {}, {}});
   }
   if (attempts.empty() && !request.site.empty())
     fail(exit_code::usage, "{}: no such site is worth a change; without --explain all are listed, as FILE:LINE",
@@ -392,6 +398,9 @@ void run_fix(const fix_request& request) {
     }
     attempts = std::move(answers);
   }
+  // A site may have answers about lines that were not asked about.
+  if (std::any_of(attempts.begin(), attempts.end(), [&](const attempt& next) { return is_asked(next.proposal); }))
+    std::erase_if(attempts, [&](const attempt& next) { return !is_asked(next.proposal); });
   if (request.site.empty()) {
     std::erase_if(attempts, [](const attempt& next) {
       return next.proposal.is_guess && next.verdict.level == fix::certainty::silent;

@@ -31,8 +31,9 @@ int main() {
   free(text);
   free(block);
   bool is_thrown = false;
+  const volatile size_t too_many = SIZE_MAX / 4;
   try {
-    delete[] new char[SIZE_MAX / 4];
+    delete[] new char[too_many];
   } catch (const std::bad_alloc&) {
     is_thrown = true;
   }
