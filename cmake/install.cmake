@@ -27,7 +27,7 @@ endif()
 
 set(tarn_installed tarn_engine tarn_io tarn_quiet tarn_sync)
 if(TARN_BUILD_MALLOC)
-  list(APPEND tarn_installed tarn_malloc tarn_malloc_static tarn_malloc_object)
+  list(APPEND tarn_installed tarn_malloc tarn_malloc_static tarn_malloc_inside)
 endif()
 
 # Builds what is installed, and nothing else. Names without a prefix are for this project's own build only.
@@ -57,11 +57,6 @@ endif()
 install(TARGETS ${tarn_installed} EXPORT tarn-targets
   ARCHIVE DESTINATION "${tarn_library_dir}"
   LIBRARY DESTINATION "${tarn_library_dir}" COMPONENT ${tarn_malloc_component})
-if(TARN_BUILD_MALLOC)
-  install(FILES "${PROJECT_BINARY_DIR}/src/tarn-malloc.o" DESTINATION "${tarn_library_dir}")
-  cmake_path(ABSOLUTE_PATH tarn_library_dir BASE_DIRECTORY "$<INSTALL_PREFIX>" OUTPUT_VARIABLE tarn_malloc_folder)
-  target_link_libraries(tarn_malloc_object INTERFACE $<INSTALL_INTERFACE:${tarn_malloc_folder}/tarn-malloc.o>)
-endif()
 if(TARGET tarn_command)
   install(TARGETS tarn_command tarn_record COMPONENT tarn-tools
     RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
@@ -163,6 +158,6 @@ if(TARN_BUILD_MALLOC)
     LIBS -Wl,--push-state,--no-as-needed -ltarn-malloc -Wl,--pop-state)
   tarn_pkg_config(tarn-malloc-static "malloc and operator new by Tarn, for static programs"
     LIBS -Wl,-u,malloc -l:libtarn-malloc.a -pthread)
-  tarn_pkg_config(tarn-malloc-object "malloc and operator new by Tarn, as a part of a program that is not static"
-    LIBS -l:tarn-malloc.o -pthread)
+  tarn_pkg_config(tarn-malloc-inside "malloc and operator new by Tarn, as a part of a program that is not static"
+    LIBS -Wl,-u,malloc -l:libtarn-malloc-inside.a -pthread)
 endif()

@@ -90,5 +90,7 @@ class Tarn(ConanFile):
         folder = f"-L{self.package_folder}/lib"
         component("malloc", "tarn-malloc", exelinkflags=[
             "-Wl,--push-state,--no-as-needed", folder, "-l:libtarn-malloc.so", "-Wl,--pop-state"])
+        component("malloc_inside", "tarn-malloc-inside", system_libs=["pthread"], exelinkflags=[
+            "-Wl,-u,malloc", folder, "-l:libtarn-malloc-inside.a"])
         component("malloc_static", "tarn-malloc-static", system_libs=["pthread"], exelinkflags=[
             "-Wl,-u,malloc", folder, "-l:libtarn-malloc.a"])

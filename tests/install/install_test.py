@@ -65,10 +65,9 @@ class Install(unittest.TestCase):
         installed = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
         for name in ["bin/tarn", "lib/libtarn-malloc.so", "lib/libtarn-record.so", "lib/libtarn-record.so-gdb.gdb",
                      *(f"{self.libraries}/libtarn{name}"
-                       for name in [".a", "-io.a", "-quiet.a", "-malloc.a", "-malloc.so"]),
-                     f"{self.libraries}/tarn-malloc.o",
+                       for name in [".a", "-io.a", "-quiet.a", "-malloc.a", "-malloc-inside.a", "-malloc.so"]),
                      *(f"lib/pkgconfig/tarn{name}{self.suffix}.pc"
-                       for name in ["", "-asio", "-heap", "-io", "-malloc", "-malloc-object", "-malloc-static",
+                       for name in ["", "-asio", "-heap", "-io", "-malloc", "-malloc-inside", "-malloc-static",
                                     "-quiet", "-sync"]),
                      "lib/cmake/tarn/tarn-config.cmake", "lib/cmake/tarn/tarn-config-version.cmake",
                      "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp",
@@ -78,7 +77,7 @@ class Install(unittest.TestCase):
                      "share/doc/tarn/guide/record.md", "share/doc/tarn/reference/exit-codes.md"]:
             self.assertIn(name, installed)
         strangers = [name for name in installed if not name.startswith(
-            ("bin/tarn", "lib/libtarn", "lib/tarn-malloc.o", "lib/tarn/", "lib/cmake/tarn/", "lib/pkgconfig/tarn",
+            ("bin/tarn", "lib/libtarn", "lib/tarn/", "lib/cmake/tarn/", "lib/pkgconfig/tarn",
              "include/tarn/", "libexec/tarn/lab-", "libexec/tarn/fleet/", "share/man/man1/tarn.1",
              "share/bash-completion/completions/tarn",
              "share/gdb/auto-load/", "share/tarn/", "share/doc/tarn/"))]
@@ -159,7 +158,7 @@ class Install(unittest.TestCase):
                 self.assertEqual(sorted(by_cmake), sorted(by_pkg_config), entry["file"])
 
     def test_components_are_the_libraries(self):
-        self.configure("components", "-DPARTS=heap;io;sync;quiet;malloc;malloc_object;malloc_static")
+        self.configure("components", "-DPARTS=heap;io;sync;quiet;malloc;malloc_inside;malloc_static")
         _, output = self.configure("component", "-DPARTS=queue", expect=1)
         self.assertIn("There is no component queue", output)
 
@@ -230,9 +229,9 @@ class Install(unittest.TestCase):
             self.assertEqual(run(build / name), "libtarn-malloc.so\n" * 2 if name == "drop_in" else "ok\n")
 
     def test_programs_have_the_drop_in_inside(self):
-        build, _ = self.configure("inside", "-DPARTS=malloc_object")
+        build, _ = self.configure("inside", "-DPARTS=malloc_inside")
         run("cmake", "--build", build, "--target", "inside")
-        flags = shlex.split(self.pkg_config("--libs", package="tarn-malloc-object"))
+        flags = shlex.split(self.pkg_config("--libs", package="tarn-malloc-inside"))
         by_pkg_config, in_c = self.folder / "drop_in_inside", self.compile_c("plain.c", "inside_c", *flags)
         run("c++", "-std=c++20", CONSUMER / "drop_in.cpp", "-o", by_pkg_config, *flags)
         for program in build / "inside", by_pkg_config:

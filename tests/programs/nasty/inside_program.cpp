@@ -1,7 +1,7 @@
 // A program that is not static and has the drop-in inside: its libraries and plugins use it, too.
 //@ no-preload
 //@ tarn-only
-//@ broken-by nothing
+//@ broken-by text
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <unistd.h>
