@@ -59,6 +59,28 @@ void write_edits(const clang::SourceManager& sources, const clang::LangOptions& 
   output << unit;
 }
 
+// Returns a macro of the unit that would take the place of a name which the edits write; empty if there is none.
+std::string macro_in(const clang::ASTContext& context, const verdict& result) {
+  for (llvm::StringRef name : {"std", "tarn", "move", "make_shared", "recycle", "pooled", "reserve", "clear", "assign",
+                               "append", "resize", "get_allocator", "size"}) {
+    const auto identifier = context.Idents.find(name);
+    if (identifier == context.Idents.end() || !identifier->second->hadMacroDefinition()) continue;
+    const auto has_name = [&](const clang::FixItHint& edit) {
+      const llvm::StringRef text = edit.CodeToInsert;
+      const auto is_letter = [&](std::size_t index) {
+        return index < text.size() && (llvm::isAlnum(text[index]) || text[index] == '_');
+      };
+      for (std::size_t position = text.find(name); position != llvm::StringRef::npos;
+           position = text.find(name, position + 1)) {
+        if (!(position > 0 && is_letter(position - 1)) && !is_letter(position + name.size())) return true;
+      }
+      return false;
+    };
+    if (llvm::any_of(result.edits, has_name)) return name.str();
+  }
+  return {};
+}
+
 }  // namespace
 
 verdict refusal(SourceLocation location, obstacle problem) {
@@ -176,28 +198,6 @@ void edit_check::report_other_code(const std::vector<judgement>& judgements) {
     diag(location, "silent: this unit has other code here");
     return;
   }
-}
-
-// Returns a macro of the unit that would take the place of a name which the edits write; empty if there is none.
-static std::string macro_in(const clang::ASTContext& context, const verdict& result) {
-  for (llvm::StringRef name : {"std", "tarn", "move", "make_shared", "recycle", "pooled", "reserve", "clear", "assign",
-                               "append", "resize", "get_allocator", "size"}) {
-    const auto identifier = context.Idents.find(name);
-    if (identifier == context.Idents.end() || !identifier->second->hadMacroDefinition()) continue;
-    const auto has_name = [&](const clang::FixItHint& edit) {
-      const llvm::StringRef text = edit.CodeToInsert;
-      const auto is_letter = [&](std::size_t index) {
-        return index < text.size() && (llvm::isAlnum(text[index]) || text[index] == '_');
-      };
-      for (std::size_t position = text.find(name); position != llvm::StringRef::npos;
-           position = text.find(name, position + 1)) {
-        if (!(position > 0 && is_letter(position - 1)) && !is_letter(position + name.size())) return true;
-      }
-      return false;
-    };
-    if (llvm::any_of(result.edits, has_name)) return name.str();
-  }
-  return {};
 }
 
 void edit_check::add_include(verdict& result) {
