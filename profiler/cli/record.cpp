@@ -273,7 +273,7 @@ void obey(recorder_control& control, bounded_recording& files, const process_rec
   if (command != recording_command::no_command) control.answer(!files.is_paused());
 }
 
-void print_summary(std::uint32_t sources, const process_recording& recording) {
+void print_summary(std::uint32_t sources, process_recording& recording) {
   const region_file& region = recording.region();
   for (const std::string& line : unrecorded_text(recording.now())) fmt::print(stderr, "tarn: {}\n", line);
   if (const std::string limits = limits_text(recording.now()); !limits.empty())
@@ -300,7 +300,7 @@ void print_summary(std::uint32_t sources, const process_recording& recording) {
   }
   if (const std::uint64_t lost = recorded_facts.cpu.lost; lost != 0)
     fmt::print(stderr, "tarn: the kernel had no room for {} records of the processor; they are missing\n", lost);
-  if (!recording.is_whole() || !recording.is_at_path()) return;
+  if (!recording.is_whole() || !recording.save_if_replaced()) return;
   fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
              analyse::collector_text_of(recorded_facts));
   fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n",
@@ -340,8 +340,8 @@ namespace {
 }
 
 // Keeps one recording of those of a launcher and its descendants, and prints which one.
-const process_recording& keep_one(children& child_processes, process_recording& launcher) {
-  const process_recording& kept_recording = child_processes.keep_longest_running(launcher);
+process_recording& keep_one(children& child_processes, process_recording& launcher) {
+  process_recording& kept_recording = child_processes.keep_longest_running(launcher);
   if (&kept_recording != &launcher)
     fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(kept_recording.region().arguments(), " "));
   return kept_recording;

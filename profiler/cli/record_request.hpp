@@ -57,7 +57,7 @@ std::unique_ptr<cpu::sampler> add_cpu_source(format::program_facts& facts, pid_t
 void take_samples(cpu::sampler* sampler);
 // Carries out a command that has come for this recording.
 void obey(recorder_control& control, bounded_recording& files, const process_recording& recording);
-void print_summary(std::uint32_t sources, const process_recording& recording);
+void print_summary(std::uint32_t sources, process_recording& recording);
 
 // Records the running process `request.process`, and removes the recorder's hooks in the end.
 void record_attached(const record_request& request);

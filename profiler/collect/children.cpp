@@ -191,7 +191,7 @@ void children::print_summary(const region_file& first) const {
   std::size_t count = 0;
   const process_recording* last = nullptr;
   for (const child_process& child : children_) {
-    if (child.file_suffix.empty() || !child.recording->is_whole() || !child.recording->is_at_path()) continue;
+    if (child.file_suffix.empty() || !child.recording->is_whole() || !child.recording->save_if_replaced()) continue;
     ++count;
     last = child.recording.get();
   }

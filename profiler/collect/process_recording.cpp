@@ -273,10 +273,21 @@ void process_recording::remove() {
   std::filesystem::remove(path_, ignored);
 }
 
-bool process_recording::is_at_path() const {
+bool process_recording::save_if_replaced() {
   if (writer_ == nullptr || writer_->is_at(path_)) return true;
-  fmt::print(stderr, "tarn: {} was deleted, moved or replaced while it was written; it is not the recording\n", path_);
-  return false;
+  const std::string copy = path_ + ".saved";
+  std::string problem;
+  try {
+    writer_->copy_to(copy);
+  } catch (const std::filesystem::filesystem_error& error) {
+    problem = error.code().message();
+  }
+  fmt::print(stderr, "tarn: {} was deleted, moved or replaced while it was written; {}\n", path_,
+             problem.empty()
+                 ? "the recording is in " + copy
+                 : fmt::format("it is not the recording, which could not be copied to {}: {}", copy, problem));
+  if (problem.empty()) path_ = copy;
+  return problem.empty();
 }
 
 void process_recording::write_work(recorder_prices& prices) {

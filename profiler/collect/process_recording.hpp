@@ -84,8 +84,9 @@ class process_recording {
   bool is_whole() const { return writer_ != nullptr; }
   // Returns true after a file could not be written to its end.
   bool has_failed() const { return has_failed_; }
-  // Returns whether the path still leads to the file, and prints a line if not: somebody deleted or replaced it.
-  bool is_at_path() const;
+  // Copies the file to one beside it if its path leads elsewhere now, because somebody deleted, moved or replaced it,
+  // and prints a line that says so. Returns false if there is no file at path() then.
+  bool save_if_replaced();
 
  private:
   void search_leaks();

@@ -109,10 +109,13 @@ writer::writer(const std::string& path) : file_(open_to_write(path)) {
 writer::~writer() { ::close(file_); }
 
 bool writer::is_at(const std::string& path) const {
-  struct stat own_status {
-  }, named{};
-  if (::fstat(file_, &own_status) != 0 || !S_ISREG(own_status.st_mode)) return true;
-  return ::stat(path.c_str(), &named) == 0 && own_status.st_ino == named.st_ino && own_status.st_dev == named.st_dev;
+  const std::string file = "/proc/self/fd/" + std::to_string(file_);
+  std::error_code ignored;
+  return !std::filesystem::is_regular_file(file, ignored) || std::filesystem::equivalent(file, path, ignored);
+}
+
+void writer::copy_to(const std::string& path) const {
+  std::filesystem::copy_file("/proc/self/fd/" + std::to_string(file_), path);
 }
 
 void writer::write(const void* bytes, std::size_t size) {
@@ -585,13 +588,9 @@ void writer::end(const end_facts& facts) {
   encoder output;
   output.number(facts.is_running ? 2 : facts.has_unknown_way ? 3 : facts.status_is_signal ? 1 : 0);
   output.number(facts.status);
-  output.number(facts.wall_us);
-  output.number(facts.user_us);
-  output.number(facts.system_us);
-  output.number(facts.instructions);
-  output.number(facts.branch_mispredictions);
-  output.number(facts.reads);
-  output.number(facts.writes);
+  for (const std::uint64_t number : {facts.wall_us, facts.user_us, facts.system_us, facts.instructions,
+                                     facts.branch_mispredictions, facts.reads, facts.writes})
+    output.number(number);
   put(block_kind::end, output.bytes());
 }
 

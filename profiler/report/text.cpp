@@ -262,7 +262,7 @@ void print_program(analyse::analysis& analysis, const paint& style) {
 
 // Says for how much of the run no thread was on a processor, if that is most of it: the shares below leave that time
 // out.
-void print_idle_time(const analyse::analysis& analysis) {
+void print_idle_time(analyse::analysis& analysis) {
   const format::recording& recording = analysis.recording();
   const double cpu_s = seconds(recording.end.user_us + recording.end.system_us),
                wall_s = seconds(recording.end.wall_us);
@@ -272,7 +272,9 @@ void print_idle_time(const analyse::analysis& analysis) {
       wrap_text(fmt::format(
                     "For {}{:.0f} % of the run none of its threads was on a processor{}. Shares are of {} of CPU time.",
                     count_of_threads(recording) > 1 ? "at least " : "", std::floor(100 * (1 - cpu_s / wall_s)),
-                    recording.cpu.interval_ns == 0 ? ": tarn record --cpu shows why" : "; see Time",
+                    recording.cpu.interval_ns != 0            ? "; see Time"
+                    : analysis.lasting_waits().groups.empty() ? ": tarn record --cpu shows why"
+                                                              : "",
                     duration_text(analysis.whole().cpu_ns.middle())),
                 3));
 }
@@ -359,7 +361,11 @@ std::string nothing_text(analyse::analysis& analysis, bool is_complete) {
                        lasting.in_deadlock == 1 ? "itself" : "each other",
                        is_later ? ", some of them since a time in the recording," : " from before the recording");
   }
-  if (lasting.for_mutexes != 0) return text + "; see Waits since before the recording.";
+  const double idle_share = recording.has_ended ? 1 - seconds(recording.end.user_us + recording.end.system_us) /
+                                                          seconds(recording.end.wall_us)
+                                                : 0;
+  if (lasting.for_mutexes != 0 || (!lasting.groups.empty() && idle_share > 0.99))
+    return text + "; see Waits since before the recording.";
   if (recording.program.is_late && recording.program.has_source("locks") && recording.acquisitions.empty())
     return text + ". No lock was taken; threads that have waited since before are shown by tarn record --cpu --pid.";
   return text + (is_complete ? ". Next: tarn record --cpu shows where the CPU time goes." : " in what was recorded.");

@@ -427,11 +427,17 @@ class Record(FolderTest):
                 self.assertIn("No space left", result.stderr)
                 self.assertEqual(result.stdout, "zeros\n")
 
-    def test_a_file_that_is_deleted_or_replaced_meanwhile_is_named(self):
+    def test_a_file_that_is_deleted_or_replaced_meanwhile_is_saved_beside_it(self):
         for change in "os.remove('rec')", "os.remove('rec'); open('rec', 'w')", "os.rename('rec', 'other')":
             output = self.record(sys.executable, "-c", f"import os; {change}").stderr
-            self.assertIn("tarn: rec was deleted, moved or replaced while it was written", output)
+            self.assertIn("tarn: rec was deleted, moved or replaced while it was written; the recording is in "
+                          "rec.saved", output)
+            self.assertIn("see it with: tarn report rec.saved", output)
+            self.assertIn("ran ", self.tarn("report", "rec.saved").stdout)
+            output = self.record(sys.executable, "-c", f"import os; {change}").stderr
+            self.assertIn("it is not the recording, which could not be copied to rec.saved: File exists", output)
             self.assertNotIn("see it with", output)
+            (self.folder / "rec.saved").unlink()
 
     def test_nothing_to_gain_is_reported(self):
         busy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3000"]  # far longer than the recorder's start
