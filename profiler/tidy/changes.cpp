@@ -545,7 +545,7 @@ origin origin_of(clang::ASTContext& context, const clang::Expr& expression, cons
       const auto* method = call == nullptr ? nullptr : dyn_cast_or_null<clang::CXXMethodDecl>(call->getDirectCallee());
       const bool is_object = isa_and_nonnull<clang::CXXOperatorCallExpr>(call) && call->getArg(0) == temporary_node;
       is_named &= method != nullptr && is_of_library(*method) &&
-                  (is_object ? method->getParent()->getName().contains("iterator")
+                  (is_object ? is_container_iterator(*method->getParent())
                              : is_std_class(QualType(method->getParent()->getTypeForDecl(), 0), part_owners));
     }
     if (isa<clang::LambdaExpr, clang::CXXNewExpr, clang::ConditionalOperator, clang::BinaryOperator,

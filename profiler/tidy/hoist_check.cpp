@@ -78,6 +78,13 @@ std::variant<surroundings, obstacle> surroundings_of(clang::ASTContext& context,
   return result;
 }
 
+// Returns the name by which code names a type; empty for one of the language.
+llvm::StringRef name_of_type(clang::QualType type) {
+  const clang::NamedDecl* declaration = type->getAsTagDecl();
+  if (const auto* alias = type->getAs<clang::TypedefType>()) declaration = alias->getDecl();
+  return declaration == nullptr || declaration->getIdentifier() == nullptr ? "" : declaration->getName();
+}
+
 // Returns why the name of a variable, or its type, would mean something else in front of a statement.
 std::optional<obstacle> collision_at(clang::ASTContext& context, const anchor& target, const clang::VarDecl& variable,
                                      const clang::CompoundStmt& scope, const clang::FunctionDecl& function) {
@@ -124,6 +131,13 @@ std::optional<obstacle> collision_at(clang::ASTContext& context, const anchor& t
     return !problem;
   });
   if (problem) return problem;
+  using namespace clang::ast_matchers;
+  for (const BoundNodes& node : match(stmt(forEachDescendant(typeLoc().bind("type"))), *target.block, context)) {
+    const auto& type = *node.getNodeAs<clang::TypeLoc>("type");
+    const SourceLocation location = type.getBeginLoc();
+    if (location.isMacroID() && name_of_type(type.getType()) == name && !is_own(location))
+      return has_other_meaning(sources.getExpansionLoc(location));
+  }
   const SourceLocation begin = variable.getBeginLoc();
   for (const auto& [word, location] : free_names(context, {begin, variable.getLocation().getLocWithOffset(-1)})) {
     if (inner_names.count(word) != 0)

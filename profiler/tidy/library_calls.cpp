@@ -260,6 +260,8 @@ bool is_of_library(const clang::Decl& declaration) {
   return false;
 }
 
+bool is_container_iterator(const clang::CXXRecordDecl& record) { return is_library_class(&record, iterators); }
+
 bool is_stream(QualType type) { return is_library_type(type, own_buffers) || is_library_type(type, other_streams); }
 
 bool is_plain(clang::ASTContext& context, QualType type) { return is_plain_value(context, type, 0); }

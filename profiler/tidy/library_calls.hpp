@@ -14,6 +14,10 @@ clang::QualType bare_type(clang::QualType type);
 // Returns whether a declaration is part of the standard library, such as the iterators of a vector.
 bool is_of_library(const clang::Decl& declaration);
 
+// Returns whether a class is an iterator of a container of the library, which refers to an element of the container. An
+// iterator of a stream or of a path has the element in itself, as one of the program may.
+bool is_container_iterator(const clang::CXXRecordDecl& record);
+
 // Returns whether a class of the library is a stream.
 bool is_stream(clang::QualType type);
 

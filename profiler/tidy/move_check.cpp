@@ -17,6 +17,7 @@
 #include "profiler/tidy/kept_container.hpp"
 #include "profiler/tidy/library_calls.hpp"
 #include "profiler/tidy/overloads.hpp"
+#include "profiler/tidy/parts.hpp"
 #include "profiler/tidy/references.hpp"
 #include "profiler/tidy/syntax.hpp"
 #include "profiler/tidy/uses.hpp"
@@ -204,31 +205,54 @@ SourceLocation parameter_with_end(const clang::FunctionDecl& function, const cla
   return guard == function.param_end() ? SourceLocation() : (*guard)->getLocation();
 }
 
-// Returns the variable or the member that an expression names, or of which it names a part; else null.
+// Returns the variable or the member that an expression names, or an element of which it names; null for an expression
+// that may name another object, as by a reference, a pointer, an iterator or a function of the program.
 const clang::ValueDecl* owner_of(const clang::Expr& expression) {
   const clang::Expr* inner = expression.IgnoreParenImpCasts();
-  if (const auto* reference = dyn_cast<clang::DeclRefExpr>(inner)) return reference->getDecl();
-  if (const auto* member = dyn_cast<clang::MemberExpr>(inner)) return member->getMemberDecl();
-  if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(inner)) return owner_of(*operation->getArg(0));
-  if (const auto* call = dyn_cast<clang::CXXMemberCallExpr>(inner)) return owner_of(*call->getImplicitObjectArgument());
-  if (const auto* subscript = dyn_cast<clang::ArraySubscriptExpr>(inner)) return owner_of(*subscript->getBase());
+  const clang::ValueDecl* named = nullptr;
+  if (const auto* reference = dyn_cast<clang::DeclRefExpr>(inner))
+    named = dyn_cast<clang::VarDecl>(reference->getDecl());
+  if (const auto* member = dyn_cast<clang::MemberExpr>(inner)) named = member->getMemberDecl();
+  if (named != nullptr) return named->getType()->isReferenceType() ? nullptr : named;
+  if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(inner)) {
+    const bool is_element =
+        operation->getOperator() == clang::OO_Subscript && is_std_function(*operation->getDirectCallee());
+    return is_element ? owner_of(*operation->getArg(0)) : nullptr;
+  }
+  if (const auto* call = dyn_cast<clang::CXXMemberCallExpr>(inner)) {
+    const clang::CXXMethodDecl* function = call->getMethodDecl();
+    return function != nullptr && is_std_function(*function) ? owner_of(*call->getImplicitObjectArgument()) : nullptr;
+  }
+  if (const auto* subscript = dyn_cast<clang::ArraySubscriptExpr>(inner)) {
+    const clang::Expr* array = subscript->getBase()->IgnoreParenImpCasts();
+    return array->getType()->isArrayType() ? owner_of(*array) : nullptr;
+  }
   return nullptr;
 }
 
 // Returns where something gets a pointer or a reference to an object to which a copy is assigned. A copy may write to
-// the memory that it has; a move gives it other memory, as any assignment to a string may.
+// the memory that it has; a move gives it other memory, as any assignment to a string may. Where the object has no name
+// of its own, it may be any of its type, or a part of the assigned value's type may be in it.
 SourceLocation reference_to_target(clang::ASTContext& context, const clang::Expr& copy) {
   using namespace clang::ast_matchers;
   const auto* assignment = dyn_cast<clang::CXXOperatorCallExpr>(&copy);
-  const clang::ValueDecl* owner = assignment == nullptr ? nullptr : owner_of(*assignment->getArg(0));
-  if (owner == nullptr || owner->getIdentifier() == nullptr || is_std_class(copy.getType(), {"basic_string"}))
-    return {};
-  const auto named = valueDecl(hasName(owner->getNameAsString()));
-  const auto is_use = expr(anyOf(declRefExpr(hasDeclaration(named)), memberExpr(hasDeclaration(named)))).bind("use");
+  const clang::QualType type = bare_type(copy.getType());
+  if (assignment == nullptr || is_std_class(type, {"basic_string"})) return {};
+  const clang::ValueDecl* owner = owner_of(*assignment->getArg(0));
+  const auto may_name_target = [&](const clang::Expr& use, const clang::ValueDecl& declaration) {
+    if (owner != nullptr) return declaration.getCanonicalDecl() == owner->getCanonicalDecl();
+    const clang::QualType named = bare_type(use.getType());
+    const bool may_be_whole =
+        named->isRecordType() && (is_std_class(named, part_owners) || !named->getAsCXXRecordDecl()->isInStdNamespace());
+    return named == type || may_hold(type, named) || (may_be_whole && may_hold(named, type));
+  };
+  const auto is_use = expr(anyOf(declRefExpr(), memberExpr()), unless(isExpansionInSystemHeader())).bind("use");
   for (const BoundNodes& node : match(is_use, context)) {
     const auto& use = *node.getNodeAs<clang::Expr>("use");
-    const clang::ValueDecl* declaration = owner_of(use);
-    if (declaration != nullptr && declaration->getCanonicalDecl() == owner->getCanonicalDecl() &&
+    const auto* reference = dyn_cast<clang::DeclRefExpr>(&use);
+    const auto& declaration =
+        reference != nullptr ? *reference->getDecl() : *clang::cast<clang::MemberExpr>(use).getMemberDecl();
+    if (!isa<clang::FunctionDecl>(declaration) && may_name_target(use, declaration) &&
         !is_within(context, use.getSourceRange(), copy.getSourceRange()) &&
         trace_of(context, use) == trace::reference) {
       return use.getBeginLoc();

@@ -51,6 +51,18 @@ bool are_integers(QualType first, QualType second) {
   return is_integer(first) && is_integer(second);
 }
 
+// Returns whether types differ in no more than the qualifiers of what pointers lead to. By an expression of such a type
+// an object may be read and written.
+bool are_similar(QualType first, QualType second) {
+  first = bare_type(first);
+  second = bare_type(second);
+  while (first->isPointerType() && second->isPointerType()) {
+    first = bare_type(first->getPointeeType());
+    second = bare_type(second->getPointeeType());
+  }
+  return first == second;
+}
+
 }  // namespace
 
 bool is_of_bytes(QualType type) {
@@ -62,7 +74,8 @@ bool may_change(QualType written, QualType type) {
   const QualType target = bare_type(written), source = bare_type(type);
   if (is_of_bytes(target)) return true;
   // A part of the source is written.
-  if (any_part(source, [&](QualType part) { return part == target || are_integers(part, target); })) return true;
+  if (any_part(source, [&](QualType part) { return are_similar(part, target) || are_integers(part, target); }))
+    return true;
   if (target->isScalarType()) return false;
   // The source may be a part of what is written: of a class with a pointer to it, too.
   return any_part(target,

@@ -135,6 +135,21 @@ std::optional<obstacle> hindrance_in(clang::ASTContext& context, const named_con
   return std::nullopt;
 }
 
+// Returns whether a vector keeps its room from one run of a loop to the next, because it is cleared before the loop and
+// not made anew. If the loop adds more each time, exact room is too little each time, where doubling soon suffices.
+bool keeps_room(clang::ASTContext& context, const named_container& container, const clang::CompoundStmt& block,
+                const clang::FunctionDecl& function) {
+  if (!is_std_class(container.type, {"vector"}) || isa<clang::CXXConstructorDecl>(function)) return false;
+  const auto* variable = dyn_cast<clang::VarDecl>(container.declaration);
+  if (variable == nullptr || !variable->hasLocalStorage() || !variable->getType()->isRecordType()) return true;
+  for (const clang::DynTypedNode& node : nodes_around(context, block)) {
+    const auto* outer = node.get<clang::Stmt>();
+    if (outer != nullptr && is_within(context, variable->getSourceRange(), outer->getSourceRange())) return false;
+    if (outer != nullptr && body_of_loop(outer) != nullptr) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void reserve_check::registerMatchers(clang::ast_matchers::MatchFinder* finder) {
@@ -210,6 +225,11 @@ verdict reserve_check::judge(clang::ASTContext& context, const clang::Expr& call
     if (!is_certain) {
       result.level = certainty::review;
       result.notes.push_back({"an iteration may throw before there are so many", body.getBeginLoc()});
+    }
+    if (!count->constant && !is_within(context, declaration.getSourceRange(), block.getSourceRange()) &&
+        keeps_room(context, *container, block, function)) {
+      result.notes.push_back({"it keeps its room, and may grow less often without exact room for each run of the loop",
+                              declaration.getLocation()});
     }
     amount = count->text;
     reserve = container->access + "reserve(" + count->text + ");";

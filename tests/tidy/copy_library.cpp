@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <list>
 #include <map>
 #include <memory>
@@ -412,6 +413,41 @@ std::size_t by_sign(const numbered& source, unsigned* number) {
   numbered copy = source;
   *number = 3;
   return copy.name.size() + static_cast<std::size_t>(copy.number);
+}
+// A pointer to a constant may lead to an object that is none, and so may a pointer in memory.
+int by_similar_type(const std::vector<int*>& source, const int** pointer) {
+  static int second = 2;
+  // review: 'copy'
+  // becomes: const std::vector<int*>& copy = source;
+  // site: 0
+  std::vector<int*> copy = source;
+  *pointer = &second;
+  return *copy[0];
+}
+// An iterator of a stream has its value in itself.
+std::size_t read_words(std::istream& input) {
+  std::size_t length = 0;
+  std::istream_iterator<std::string> word(input), end;
+  while (word != end) {
+    // no edit: the original of 'copy' may end before it, or is not known
+    // site: 0
+    std::string copy = *word++;
+    length += copy.size();
+  }
+  return length;
+}
+std::size_t second_word(std::istream& input) {
+  // no edit: the original of 'copy' may end before it, or is not known
+  // site: 0
+  std::string copy = *std::next(std::istream_iterator<std::string>(input));
+  return copy.size();
+}
+std::size_t second_of(const texts& list) {
+  // proven: 'copy'
+  // becomes: const std::string& copy = *std::next(list.begin());
+  // site: 0
+  std::string copy = *std::next(list.begin());
+  return copy.size();
 }
 
 std::string global_text;

@@ -314,6 +314,19 @@ struct member {
   }
 };
 
+// A macro writes the name of a type.
+struct text_type {
+  int values[3];
+};
+using text_of_macro = text_type;
+#define COUNT sizeof(text_of_macro)
+void type_in_macro(const texts& list) {
+  for (std::size_t i = 0; i < COUNT; ++i) {
+    std::string text_of_macro = list[i];
+    print(text_of_macro);
+  }
+}
+
 void local_type(int count) {
   for (int i = 0; i < count; ++i) {
     struct local {

@@ -308,16 +308,49 @@ void other_containers(std::vector<std::string, own_allocator<std::string>>& list
 }
 std::vector<int> frame(4);
 int* const first_number = frame.data();
-void into_an_older_object(std::vector<int> numbers, std::vector<int>& target) {
+void into_an_older_object(std::vector<int> numbers, std::vector<int>& target, std::vector<float>& floats) {
   std::vector<int> copy = numbers;
   // review: 'numbers'
   // becomes: frame = std::move(numbers);
   // site: 0
   frame = numbers;
-  // proven: 'copy'
+  // review: 'copy'
   // becomes: target = std::move(copy);
   // site: 0
   target = copy;
+  std::vector<float> fractions(3);
+  // proven: 'fractions'
+  // becomes: floats = std::move(fractions);
+  // site: 0
+  floats = fractions;
+}
+// Each of these may name the same object, or one with a part of the type.
+struct two_lists {
+  std::vector<int> upper, lower;
+};
+void by_other_names(std::vector<int>* pointer, bool is_second, two_lists& target,
+                    std::vector<std::vector<int>>& rows) {
+  std::vector<int> numbers(3);
+  // review: 'numbers'
+  // becomes: *pointer = std::move(numbers);
+  // site: 0
+  *pointer = numbers;
+  std::vector<int> second(3);
+  // review: 'second'
+  // becomes: (is_second ? *pointer : frame) = std::move(second);
+  // site: 0
+  (is_second ? *pointer : frame) = second;
+  two_lists third{{1}, {2}};
+  // review: 'third'
+  // becomes: target = std::move(third);
+  // site: 0
+  target = third;
+  const auto row = rows.begin();
+  std::vector<int> fourth(3);
+  // review: 'fourth'
+  // becomes: *row = std::move(fourth);
+  // site: 0
+  *row = fourth;
 }
 
 // std::move may choose another overload, or none.

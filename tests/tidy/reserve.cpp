@@ -160,17 +160,31 @@ std::string characters(const std::string& text) {
   return result;
 }
 
-// A parameter is empty after clear().
+// A parameter keeps its room.
 void cleared(numbers& result, numbers* pointer, const numbers& values) {
   result.clear();
   const std::size_t count = values.size();
-  // proven: reserve(values.size())
+  // review: reserve(values.size())
   // inserts: result.reserve(values.size());
   for (int value : values) result.push_back(value);
   pointer->clear();
-  // proven: reserve(count)
+  // review: reserve(count)
   // inserts: pointer->reserve(count);
   for (std::size_t i = 0; i < count; ++i) pointer->push_back(1);
+}
+
+// A vector that is longer in each row grows in each row with exact room, and six times without.
+int last_of_rows(const std::vector<numbers>& rows) {
+  numbers row_copy;
+  int sum = 0;
+  for (const numbers& row : rows) {
+    row_copy.clear();
+    // review: reserve(row.size())
+    // inserts: row_copy.reserve(row.size());
+    for (int value : row) row_copy.push_back(value);
+    sum += row_copy.back();
+  }
+  return sum;
 }
 
 class owner {
@@ -182,7 +196,7 @@ class owner {
   }
   void fill(const numbers& values) {
     values_.clear();
-    // proven: reserve(values.size())
+    // review: reserve(values.size())
     // inserts: this->values_.reserve(values.size());
     for (int value : values) this->values_.push_back(value);
   }
