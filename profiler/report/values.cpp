@@ -26,11 +26,9 @@ std::size_t columns_of(std::string_view text) {
 // Removes arguments and template arguments: `std::vector<…>::push_back`. Python's `<module>` is none.
 std::string short_function(const analyse::code_location& frame) {
   if (frame.module == analyse::python_module) return frame.function;
-  const std::string_view function = frame.function;
   std::string result;
   int depth = 0;
-  for (const char letter : analyse::qualified_name(function)) {
-    if (letter == '(' && depth == 0 && !result.ends_with("operator") && !result.empty()) break;
+  for (const char letter : analyse::without_arguments(frame.function)) {
     if (letter == '<' && depth++ == 0) result += "<…>";
     if (depth == 0) result += letter;
     if (letter == '>' && depth > 0) --depth;

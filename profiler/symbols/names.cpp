@@ -3,12 +3,12 @@
 namespace tarn::analyse {
 namespace {
 
-// Returns the position after the parenthesis that closes the first one.
-std::size_t past_parentheses(std::string_view text) {
+// Returns the position after the bracket that closes the first one.
+std::size_t past(std::string_view text, char opening, char closing) {
   int depth = 0;
-  for (std::size_t index = text.find('('); index < text.size(); ++index) {
-    if (text[index] == '(') ++depth;
-    if (text[index] == ')' && --depth == 0) return index + 1;
+  for (std::size_t index = text.find(opening); index < text.size(); ++index) {
+    if (text[index] == opening) ++depth;
+    if (text[index] == closing && --depth == 0) return index + 1;
   }
   return text.size();
 }
@@ -38,7 +38,7 @@ std::string_view qualified_name(std::string_view function) {
   for (std::size_t index = 0; index < function.size(); ++index) {
     const std::string_view remainder = function.substr(index);
     if (depth == 0 && (remainder.starts_with("decltype (") || remainder.starts_with("decltype("))) {
-      index += past_parentheses(remainder) - 1;
+      index += past(remainder, '(', ')') - 1;
     } else if (remainder.starts_with(anonymous)) {
       index += anonymous.size() - 1;
     } else if (depth == 0 && (remainder.front() == '(' || remainder.starts_with("operator"))) {
@@ -54,18 +54,35 @@ std::string_view qualified_name(std::string_view function) {
   return function.substr(start);
 }
 
+// A function may be local to one with arguments: `f(int)::{lambda(char)#1}::operator()(char) const`.
 std::string without_arguments(const std::string& function) {
+  constexpr std::string_view anonymous = "(anonymous namespace)", call = "operator()";
   const std::string_view name = qualified_name(function);
   if (is_by_line(name)) return function;
+  std::string result;
   int depth = 0;
-  for (std::size_t index = 0; index < name.size(); ++index) {
-    if (name[index] == '<') ++depth;
-    if (name[index] == '>') --depth;
-    if (name[index] == '(' && depth <= 0 && !name.substr(index).starts_with("(anonymous namespace)") && index != 0) {
-      return std::string(name.substr(0, index));
+  for (std::size_t index = 0; index < name.size();) {
+    const std::string_view remainder = name.substr(index);
+    std::size_t length = 1;
+    if (remainder.front() == '<') ++depth;
+    if (remainder.front() == '>') --depth;
+    if (depth <= 0 && remainder.front() == '{') {
+      length = past(remainder, '{', '}');
+    } else if (depth <= 0 && remainder.starts_with(call)) {
+      length = call.size();
+    } else if (remainder.starts_with(anonymous)) {
+      length = anonymous.size();
+    } else if (depth <= 0 && remainder.front() == '(' && index != 0) {
+      const std::size_t scope = remainder.find("::", past(remainder, '(', ')'));
+      const std::string_view qualifiers = remainder.substr(0, scope).substr(past(remainder, '(', ')'));
+      if (scope == std::string_view::npos || qualifiers.find_first_of("(<") != std::string_view::npos) return result;
+      index += scope;
+      continue;
     }
+    result += remainder.substr(0, length);
+    index += length;
   }
-  return std::string(name);
+  return result;
 }
 
 std::string from_rust(std::string_view function) {

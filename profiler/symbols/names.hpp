@@ -14,7 +14,8 @@ inline std::string file_name(std::string_view path) { return std::string(path.su
 // Returns the name without the return type, with scope and template arguments: `ns::f<char>(int)` for `std::map<int,
 // int> ns::f<char>(int)`.
 std::string_view qualified_name(std::string_view function);
-// Returns the same name without its function arguments: `ns::f<char>`.
+// Returns the same name without arguments of functions: `ns::f<char>`. A lambda has its own in its name, which tells it
+// from others: `ns::f::{lambda(int)#1}::operator()`.
 std::string without_arguments(const std::string& function);
 // Returns a name of Rust in the form of those of C++: `alloc::vec::Vec<T>::push` for `<alloc::vec::Vec<T>>::push`, and
 // `f<T>` for `f::<T>`. A method of a trait gets the type's name; the trait's where the type is no path, such as `&str`.

@@ -624,6 +624,15 @@ const tests = {
     await close(page);
   },
 
+  async 'a function is shown without arguments but those that name a lambda'() {
+    const data = empty();
+    add_site(data, [['void work(int)::{lambda(char)#1}::operator()(char) const', '/src/work.cpp', 3], ['main', '/src/main.cpp', 1]]);
+    const page = await open(write_page(template, data, `${folder}/lambda.html`));
+    await page.getByRole('tab', {name: 'Sites'}).click();
+    assert.ok((await page.innerText('main')).includes('work::{lambda(char)#1}::operator()'));
+    await close(page);
+  },
+
   async 'names of any kind are text'() {
     const data = empty();
     const names = ['<img src=x onerror="document.title=1">', '"><script>document.title=2</script>', "');alert(1);//", '</script><h1>out</h1>', 'right\u202eleft\u2066', 'bell\u0007\u001b[31mnul\u0000',

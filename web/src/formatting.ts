@@ -93,7 +93,18 @@ export function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
+// Returns the position behind the bracket that closes the one at `start`.
+function past(text: string, start: number, opening: string, closing: string): number {
+  let depth = 0;
+  for (let index = start; index < text.length; ++index) {
+    if (text[index] === opening) ++depth;
+    if (text[index] === closing && --depth === 0) return index + 1;
+  }
+  return text.length;
+}
+
 // `shared_ptr::reset` of `void std::shared_ptr<T>::reset<U>(U*)`: no arguments, no template arguments, no result.
+// A lambda has its arguments in its name: `f::{lambda(int)#1}::operator()`.
 export function short_function(name: string): string {
   if (/^function \d+$/.test(name)) return name;  // in a redacted page
   if (/^(lambda|function object) at /.test(name)) return name;  // these have no arguments
@@ -107,8 +118,15 @@ export function short_function(name: string): string {
     if (letter === '<') ++depth;
     else if (letter === '>') depth = Math.max(0, depth - 1);
     else if (depth > 0) continue;
-    else if (letter === '(') break;
-    else if (letter === ' ') kept = '';
+    else if (letter === '{') {
+      const end = past(text, index, '{', '}');
+      kept += text.slice(index, end);
+      index = end - 1;
+    } else if (letter === '(') {
+      const local = /^[^(<:]*::/.exec(text.slice(past(text, index, '(', ')')));
+      if (!local) break;  // else the function has a local class or lambda
+      index = past(text, index, '(', ')') + local[0].length - 3;
+    } else if (letter === ' ') kept = '';
     else kept += letter;
   }
   return kept || text;

@@ -45,6 +45,22 @@ TEST(advice, a_function_is_known_without_what_it_returns) {
   EXPECT_EQ(qualified_name(""), "");
 }
 
+TEST(names, a_function_has_no_arguments_but_those_that_name_a_lambda) {
+  EXPECT_EQ(without_arguments("void ns::f<int (char)>(char, int)"), "ns::f<int (char)>");
+  EXPECT_EQ(without_arguments("main::{lambda(int)#1}::operator()(int) const"), "main::{lambda(int)#1}::operator()");
+  EXPECT_EQ(without_arguments("work(int)::{lambda(char, {lambda()#2})#1}::operator()(char) const"),
+            "work::{lambda(char, {lambda()#2})#1}::operator()");
+  EXPECT_EQ(without_arguments("auto pool::run(int) const::{lambda(auto:1)#1}::operator()<int>(int) const"),
+            "pool::run::{lambda(auto:1)#1}::operator()<int>");
+  EXPECT_EQ(without_arguments("main::$_0::operator()(int) const"), "main::$_0::operator()");
+  EXPECT_EQ(without_arguments("ns::(anonymous namespace)::f(int)"), "ns::(anonymous namespace)::f");
+  EXPECT_EQ(without_arguments("(anonymous namespace)::f(int)::local::g()"), "(anonymous namespace)::f::local::g");
+  EXPECT_EQ(without_arguments("std::f(int (*)(char))"), "std::f");
+  EXPECT_EQ(without_arguments("operator new(unsigned long)"), "operator new");
+  EXPECT_EQ(without_arguments("unclosed(int"), "unclosed");
+  EXPECT_EQ(without_arguments("f::{lambda(int"), "f::{lambda(int");
+}
+
 TEST(advice, a_template_argument_ends_where_it_does) {
   EXPECT_EQ(argument_of("std::vector<std::pair<int, char>, x>::f()", "std::vector<"), "std::pair<int, char>");
   EXPECT_EQ(argument_of("std::vector<int>", "std::vector<"), "int");
