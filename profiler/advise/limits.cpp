@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "profiler/findings/time/cpu.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {
@@ -118,10 +117,8 @@ figure_range processor_range(const limit& limit, const totals& whole) {
   figure_range share{1, 1};
   if (!limit.function.empty() || !limit.file.empty()) {
     if (whole.samples == 0) return {0, limit.metric == metric_kind::cpu_share ? 1 : whole.cpu_seconds.high};
-    const std::uint64_t samples = whole.samples_at(limit);
-    const double middle = as_double(samples) / as_double(whole.samples);
-    const double error = share_error(samples, whole.samples);
-    share = {std::max(middle - error, 0.0), std::min(middle + error, 1.0)};
+    const share_estimate estimate = whole.share_at(limit);
+    share = {std::max(estimate.share - estimate.error, 0.0), std::min(estimate.share + estimate.error, 1.0)};
   }
   if (limit.metric == metric_kind::cpu_share) return share;
   return {share.low * whole.cpu_seconds.low, share.high * whole.cpu_seconds.high};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "profiler/advise/difference.hpp"
+#include "profiler/findings/time/sampled_shares.hpp"
 
 namespace tarn::analyse {
 
@@ -75,8 +76,8 @@ struct totals {
   double system_call_error = 0;   // relative; 0 if each call was counted
   figure_range cpu_seconds = {};  // of the program without the recorder
   std::uint64_t samples = 0;      // of the processor
-  // Returns the samples that were taken in the places which a limit names.
-  std::function<std::uint64_t(const limit&)> samples_at = {};
+  // Returns the share of the CPU time in the places which a limit names.
+  std::function<share_estimate(const limit&)> share_at = {};
   // The mean distance of two samples of the heap in bytes, and what is known of all sites together; 0: all was counted.
   double interval = 0;
   double allocations = 0, bytes = 0;

@@ -185,8 +185,8 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   const analyse::range cpu_ns = analysis.whole().cpu_ns;
   whole.cpu_seconds = {cpu_ns.low * 1e-9, cpu_ns.high * 1e-9};
   whole.samples = analysis.cpu().samples;
-  whole.samples_at = [&](const limit& limit) {
-    return analyse::samples_at(recording, analysis.names(), [&](const analyse::code_location& location) {
+  whole.share_at = [&](const limit& limit) {
+    return analyse::share_at(recording, analysis.names(), [&](const analyse::code_location& location) {
       return analyse::is_meant(limit, analyse::without_arguments(location.function),
                                location.file.empty() ? location.module : location.file);
     });

@@ -44,6 +44,17 @@ void print_coverage(analyse::analysis& analysis) {
              100 * samples / expected);
 }
 
+void print_brief_threads(const cpu_findings& findings) {
+  constexpr double min_share = 0.01;
+  const double share = findings.shares.share_of_brief();
+  if (share < min_share) return;
+  const std::uint64_t samples = findings.shares.samples_of_brief();
+  fmt::print("Threads that ran for less than {:.0f} ms took {:.0f} % of the running time, and have {}.\n",
+             static_cast<double>(findings.interval_ns) * 1e-6, 100 * share,
+             samples == 0 ? "no sample: no function has that time, and each error contains it"
+                          : count_text(samples, "sample") + ", which stand for all of it");
+}
+
 void print_cpu_summary(analyse::analysis& analysis) {
   const cpu_findings& findings = analysis.cpu();
   if (findings.interval_ns == 0) return;
@@ -57,6 +68,7 @@ void print_cpu_summary(analyse::analysis& analysis) {
   if (findings.recorder != 0) fmt::print(", {:.1f} % in the recorder", percent_of(findings.recorder, findings));
   fmt::print(".\n");
   print_coverage(analysis);
+  print_brief_threads(findings);
   if (findings.cut != 0) {
     fmt::print("{:.0f} % of their stacks are cut: the outermost callers are missing.\n",
                std::ceil(percent_of(findings.cut, findings)));
@@ -82,9 +94,10 @@ void print_cpu(analyse::analysis& analysis, std::size_t top) {
     return is_unique ? location_text(location, columns) : instance_text(location, columns);
   };
   const auto print_function = [&](const cpu_function& function) {
-    const std::string figures = fmt::format(
-        "   {:>5.1f} % ± {:<4.1f} {:>5.1f} % ± {:<4.1f} {:>7}  ", percent_of(function.self, findings),
-        100 * function.self_error, percent_of(function.total, findings), 100 * function.total_error, function.self);
+    const std::string figures =
+        fmt::format("   {:>5.1f} % ± {:<4.1f} {:>5.1f} % ± {:<4.1f} {:>7}  ", 100 * function.self_share.share,
+                    100 * function.self_share.error, 100 * function.total_share.share, 100 * function.total_share.error,
+                    function.self);
     fmt::print("{}{}\n", figures, title_of(function.location, text_width - figures.size()));
   };
   fmt::print("\nCPU\n       self          total         samples\n");
@@ -97,7 +110,8 @@ void print_cpu(analyse::analysis& analysis, std::size_t top) {
     if (functions[index].total > functions[index].self && !analyse::is_runtime_module(functions[index].location.module))
       callers.push_back(&functions[index]);
   }
-  std::stable_sort(callers.begin(), callers.end(), [](const auto* a, const auto* b) { return a->total > b->total; });
+  std::stable_sort(callers.begin(), callers.end(),
+                   [](const auto* a, const auto* b) { return a->total_share.share > b->total_share.share; });
   if (callers.size() > top) callers.resize(top);
   if (!callers.empty()) fmt::print("   Other functions, by what they and their callees take:\n");
   for (const cpu_function* const function : callers) print_function(*function);
@@ -112,8 +126,10 @@ json json_of_cpu(analyse::analysis& analysis, std::size_t top) {
     functions.push_back(json_of_location(function.location));
     functions.back().update({{"self", function.self},
                              {"total", function.total},
-                             {"self_error", function.self_error},
-                             {"total_error", function.total_error}});
+                             {"self_share", function.self_share.share},
+                             {"total_share", function.total_share.share},
+                             {"self_error", function.self_share.error},
+                             {"total_error", function.total_share.error}});
   }
   for (const auto& [thread, samples] : findings.threads) threads.push_back({{"thread", thread}, {"samples", samples}});
   return {{"samples", findings.samples},

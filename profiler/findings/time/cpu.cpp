@@ -1,7 +1,7 @@
 #include "profiler/findings/time/cpu.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <set>
 #include <string>
 #include <tuple>
@@ -65,20 +65,16 @@ format::recording with_cpu_sites(format::recording recording) {
   return recording;
 }
 
-double share_error(std::uint64_t part, std::uint64_t whole) {
-  if (whole == 0) return 0;
-  constexpr double deviations = 1.96;
-  const auto count = static_cast<double>(whole);
-  // One sample more or less is the least that is not recorded.
-  const double share = static_cast<double>(part) / count;
-  return std::max(deviations * std::sqrt(share * (1 - share) / count), 1 / count);
-}
-
 cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
   cpu_findings result;
   result.interval_ns = recording.cpu.interval_ns;
   result.lost = recording.cpu.lost;
   result.is_kernel_hidden = recording.cpu.is_kernel_hidden;
+  result.shares = sampled_shares(recording);
+  struct class_samples {
+    sampled_shares::samples self{}, total{};
+  };
+  std::vector<class_samples> by_class;  // of each function
   std::map<function_key, std::size_t> numbers;
   for (const auto& [key, counts] : recording.cpu.cells) {
     const std::uint64_t samples = counts[format::cpu_samples];
@@ -87,6 +83,7 @@ cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
     result.kernel += counts[format::cpu_kernel];
     result.cut += counts[format::cpu_cut];
     result.threads[key.thread] += samples;
+    const std::size_t thread_class = result.shares.class_of(key.thread);
     const format::site_facts& stack = recording.sites[key.site];
     std::set<std::size_t> visited;  // a recursive function counts once
     bool is_innermost = true, has_loop = false, has_python = false;
@@ -95,28 +92,37 @@ cpu_findings find_cpu(const format::recording& recording, symbols& symbols) {
         const auto [number, is_new] = numbers.try_emplace(key_of(location), result.functions.size());
         has_python = has_python || location.module == python_module;
         has_loop = has_loop || is_python_loop(location);
-        if (is_new) result.functions.push_back({location});
-        cpu_function& function = result.functions[number->second];
-        if (visited.insert(number->second).second) function.total += samples;
-        if (is_innermost) function.self += samples;
+        if (is_new) {
+          result.functions.push_back({location});
+          by_class.emplace_back();
+        }
+        class_samples& sums = by_class[number->second];
+        if (visited.insert(number->second).second) sums.total[thread_class] += samples;
+        if (is_innermost) sums.self[thread_class] += samples;
         if (is_innermost && format::is_recorder_library(location.module)) result.recorder += samples;
         is_innermost = false;
       }
     }
     if (has_loop && !has_python) result.without_python += samples;
   }
-  for (cpu_function& function : result.functions) {
-    function.self_error = share_error(function.self, result.samples);
-    function.total_error = share_error(function.total, result.samples);
+  for (std::size_t index = 0; index < by_class.size(); ++index) {
+    const auto& [self, total] = by_class[index];
+    cpu_function& function = result.functions[index];
+    function.self = std::accumulate(self.begin(), self.end(), std::uint64_t{0});
+    function.total = std::accumulate(total.begin(), total.end(), std::uint64_t{0});
+    function.self_share = result.shares.share_of(self);
+    function.total_share = result.shares.share_of(total);
   }
-  std::stable_sort(result.functions.begin(), result.functions.end(),
-                   [](const auto& a, const auto& b) { return std::tie(a.self, a.total) > std::tie(b.self, b.total); });
+  std::stable_sort(result.functions.begin(), result.functions.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.self_share.share, a.total_share.share) > std::tie(b.self_share.share, b.total_share.share);
+  });
   return result;
 }
 
-std::uint64_t samples_at(const format::recording& recording, symbols& symbols,
-                         const std::function<bool(const code_location&)>& is_meant) {
-  std::uint64_t samples = 0;
+share_estimate share_at(const format::recording& recording, symbols& symbols,
+                        const std::function<bool(const code_location&)>& is_meant) {
+  const sampled_shares shares(recording);
+  sampled_shares::samples samples{};
   for (const auto& [key, counts] : recording.cpu.cells) {
     const format::site_facts& stack = recording.sites[key.site];
     const auto is_in = [&](std::uint64_t frame) {
@@ -124,9 +130,9 @@ std::uint64_t samples_at(const format::recording& recording, symbols& symbols,
       return std::any_of(locations.begin(), locations.end(), is_meant);
     };
     if (counts[format::cpu_samples] != 0 && std::any_of(stack.frames.begin(), stack.frames.end(), is_in))
-      samples += counts[format::cpu_samples];
+      samples[shares.class_of(key.thread)] += counts[format::cpu_samples];
   }
-  return samples;
+  return shares.share_of(samples);
 }
 
 }  // namespace tarn::analyse

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "profiler/findings/time/sampled_shares.hpp"
 #include "profiler/symbols/symbols.hpp"
 
 namespace tarn::analyse {
@@ -18,7 +19,7 @@ struct cpu_function {
   code_location location;                  // of the sample that came first: the line is one of several
   std::uint64_t self = 0;                  // samples in the function itself
   std::uint64_t total = 0;                 // samples in it or in what it called
-  double self_error = 0, total_error = 0;  // of the shares of all samples; 95 of 100 recordings do not exceed it
+  share_estimate self_share, total_share;  // of the CPU time
 };
 
 struct cpu_findings {
@@ -27,18 +28,16 @@ struct cpu_findings {
   bool is_kernel_hidden = false;
   std::uint64_t without_python = 0;                // samples in CPython's loop whose Python functions are not known
   std::uint64_t recorder = 0;                      // samples in libtarn-record.so itself
-  std::vector<cpu_function> functions;             // the most samples of their own first
+  std::vector<cpu_function> functions;             // the most time of their own first
   std::map<std::uint32_t, std::uint64_t> threads;  // samples by thread
+  sampled_shares shares;
 };
 
 // `recording` comes from with_cpu_sites(). Inlined functions count as functions.
 cpu_findings find_cpu(const format::recording& recording, symbols& symbols);
 
-// Returns how many samples have a location on their stack that `is_meant` accepts.
-std::uint64_t samples_at(const format::recording& recording, symbols& symbols,
-                         const std::function<bool(const code_location&)>& is_meant);
-
-// Returns the error of a share that `part` of `whole` samples shows.
-double share_error(std::uint64_t part, std::uint64_t whole);
+// Returns the share of the CPU time in stacks with a location that `is_meant` accepts.
+share_estimate share_at(const format::recording& recording, symbols& symbols,
+                        const std::function<bool(const code_location&)>& is_meant);
 
 }  // namespace tarn::analyse

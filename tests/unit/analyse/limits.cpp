@@ -120,7 +120,10 @@ limit_check checked_of_processor(const char* expression, double requests = 0) {
   totals whole;
   whole.cpu_seconds = {3.8, 4.2};
   whole.samples = 1000;
-  whole.samples_at = [](const limit& limit) { return is_meant(limit, "ns::parse<int>", "/src/parse.cpp") ? 200U : 0U; };
+  whole.share_at = [&](const limit& limit) {
+    const std::uint64_t samples = is_meant(limit, "ns::parse<int>", "/src/parse.cpp") ? 200 : 0;
+    return share_estimate{static_cast<double>(samples) / 1000, share_error(samples, whole.samples)};
+  };
   return check_limits({limit_of(expression)}, {}, whole, requests).at(0);
 }
 

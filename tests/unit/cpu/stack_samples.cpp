@@ -475,8 +475,58 @@ TEST(cpu_findings, have_the_shares_of_each_function_and_their_errors) {
   EXPECT_EQ(findings.functions[0].total, 60U);
   EXPECT_EQ(findings.functions[1].self, 30U);
   EXPECT_EQ(findings.functions[1].total, 90U);
-  EXPECT_NEAR(findings.functions[0].self_error, 1.96 * 0.04899, 1e-4);  // sqrt(0.6 * 0.4 / 100)
+  EXPECT_NEAR(findings.functions[0].self_share.error, 1.96 * 0.04899, 1e-4);  // sqrt(0.6 * 0.4 / 100)
   EXPECT_EQ(analyse::share_error(100, 100), 0.01);
+}
+
+// Two long threads, and a hundred that ran for less than an interval and have two samples together.
+format::recording brief_threads(std::uint64_t brief_samples) {
+  format::recording recording;
+  recording.cpu.interval_ns = 5;
+  recording.cpu.cells[{0, 0}] = recording.cpu.cells[{0, 1}] = {};
+  recording.cpu.cells[{1, 0}][format::cpu_samples] = 60;
+  recording.cpu.cells[{1, 1}][format::cpu_samples] = 20;
+  recording.cpu.cells[{0, 0}][format::running_ns] = 300;
+  recording.cpu.cells[{0, 1}][format::running_ns] = 100;
+  for (std::uint32_t thread = 2; thread < 102; ++thread) recording.cpu.cells[{0, thread}][format::running_ns] = 1;
+  recording.cpu.cells[{2, 50}][format::cpu_samples] = brief_samples;
+  return recording;
+}
+
+TEST(sampled_shares, are_those_of_the_time_that_brief_threads_ran) {
+  const analyse::sampled_shares shares(brief_threads(2));
+  EXPECT_EQ(shares.class_of(2), shares.class_of(50));
+  EXPECT_EQ(shares.class_of(0), shares.class_of(1));
+  EXPECT_DOUBLE_EQ(shares.share_of_brief(), 0.2);
+  EXPECT_EQ(shares.samples_of_brief(), 2U);
+  analyse::sampled_shares::samples brief{}, half{}, steady{};
+  brief[shares.class_of(50)] = 2;
+  half[shares.class_of(50)] = 1;
+  steady[shares.class_of(0)] = 80;
+  EXPECT_DOUBLE_EQ(shares.share_of(brief).share, 0.2);
+  EXPECT_DOUBLE_EQ(shares.share_of(half).share, 0.1);
+  EXPECT_DOUBLE_EQ(shares.share_of(steady).share, 0.8);
+  EXPECT_NEAR(shares.share_of(brief).error, 0.2 * 0.6576, 0.01) << "two samples tell little";
+  EXPECT_GT(shares.share_of(half).error, 0.08);
+}
+
+TEST(sampled_shares, of_threads_without_a_sample_are_in_each_error) {
+  const analyse::sampled_shares shares(brief_threads(0));
+  analyse::sampled_shares::samples steady{};
+  steady[shares.class_of(0)] = 80;
+  EXPECT_DOUBLE_EQ(shares.share_of(steady).share, 0.8);
+  EXPECT_NEAR(shares.share_of(steady).error, 0.2 + 0.8 / 80, 1e-9);
+  EXPECT_NEAR(shares.share_of({}).error, 0.2 + 0.8 / 80, 1e-9);
+}
+
+TEST(sampled_shares, are_those_of_the_samples_where_the_kernel_is_hidden) {
+  format::recording recording = brief_threads(20);
+  recording.cpu.is_kernel_hidden = true;
+  const analyse::sampled_shares shares(recording);
+  analyse::sampled_shares::samples part{};
+  part[shares.class_of(50)] = 20;
+  EXPECT_DOUBLE_EQ(shares.share_of(part).share, 0.2);
+  EXPECT_DOUBLE_EQ(shares.share_of(part).error, analyse::share_error(20, 100));
 }
 
 }  // namespace

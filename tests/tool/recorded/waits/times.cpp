@@ -2,7 +2,9 @@
 // from a pipe and sleep, and prints what the clocks say of each. `times switch ROUNDS` has two threads wake each other
 // through pipes, and says when half of it is done. `times idle` has a thread wait until standard input ends. `times
 // crowd THREADS ROUNDS` has threads named "crowd" run and sleep for a millisecond in turns, and prints what the kernel
-// says of them. `times brief THREADS` has threads run for 4 ms, one after the other.
+// says of them. `times brief THREADS` has threads run for 4 ms, one after the other. `times mixed THREADS` has threads
+// run for 2 ms each, one after the other, while one runs for 1.5 s, and prints which share of it all the brief ones
+// took.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -123,6 +125,21 @@ void crowd(int threads, int rounds) {
   std::printf("{\"running_ns\": %llu, \"delay_ns\": %llu}\n", sum.running_ns, sum.delay_ns);
 }
 
+[[gnu::noinline]] std::int64_t spin_briefly() {
+  return measured([] { spin(2'000'000); }).cpu_ns;
+}
+[[gnu::noinline]] std::int64_t spin_long() {
+  return measured([] { spin(1'500'000'000); }).cpu_ns;
+}
+
+void mix(int threads) {
+  std::int64_t brief_ns = 0, long_ns = 0;
+  std::thread spinning([&] { long_ns = spin_long(); });
+  for (; threads > 0; --threads) std::thread([&] { brief_ns += spin_briefly(); }).join();
+  spinning.join();
+  std::printf("%.4f\n", static_cast<double>(brief_ns) / static_cast<double>(brief_ns + long_ns));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -134,6 +151,7 @@ int main(int count, char** arguments) {
   if (mode == "crowd" && count > 3) crowd(std::atoi(arguments[2]), std::atoi(arguments[3]));
   for (int left = mode == "brief" && count > 2 ? std::atoi(arguments[2]) : 0; left > 0; --left)
     std::thread([] { spin(4'000'000); }).join();
+  if (mode == "mixed" && count > 2) mix(std::atoi(arguments[2]));
   if (mode == "idle") {
     std::thread idle(std::getchar);
     idle.join();
