@@ -28,6 +28,12 @@ class python_process {
   // Returns null if the mapped file is no CPython whose layout is known.
   static std::unique_ptr<python_process> make(pid_t process, const std::string& path, std::uint64_t bias);
 
+  // The places of activations below the ends of their C frames, with how many agree. One is right, once enough agree.
+  using depth_votes = std::map<std::uint64_t, std::uint64_t>;
+  bool knows_depth() const { return depth_ != 0; }
+  const depth_votes& votes() const { return depths_; }
+  void set_votes(depth_votes votes) { depths_ = std::move(votes); }
+
   // Returns the frames with Python's in place of those of the interpreter's loop, from the interpreter's own only those
   // inside the innermost Python function. `stacks` are the stack pointers of the frames, and `is_own` tells whether an
   // address is in the interpreter. New code objects are added to `codes`. The thread must stand still since the copy;
@@ -115,9 +121,9 @@ class python_process {
   pid_t process_ = 0;
   const format::python_layout* layout_ = nullptr;
   std::uint64_t code_type_ = 0, string_type_ = 0, bytes_type_ = 0, loop_ = 0, loop_bytes_ = 0;
-  std::map<std::uint64_t, std::uint64_t> depths_;  // the possible ones, with the activations that agree
-  std::uint64_t depth_ = 0;                        // 0: not known
-  std::map<std::uint64_t, known_code> codes_;      // by address, where another one may be by now
+  depth_votes depths_;
+  std::uint64_t depth_ = 0;                    // 0: not known
+  std::map<std::uint64_t, known_code> codes_;  // by address, where another one may be by now
   using content = std::tuple<std::uint64_t, std::uint32_t, std::string, std::string, std::string>;
   std::map<content, std::uint64_t> starts_;
 };

@@ -395,8 +395,32 @@ void stack_samples::add_running(pid_t process) {
   }
 }
 
-// The sample of its stack would come at its next wait only.
+// The sample of its stack would come at its next wait only. The first stacks of a process of Python tell where the
+// interpreter's activations lie, so the first one is read anew when that is known.
 std::uint32_t stack_samples::stack_of_waiting(pid_t process, process_state& state, pid_t thread) {
+  const bool had_depth = state.python != nullptr && state.python->knows_depth();
+  const std::uint32_t number = read_waiting(process, state, thread);
+  if (had_depth || state.python == nullptr || !learns_depth(process, state, thread)) return number;
+  return read_waiting(process, state, thread);
+}
+
+bool stack_samples::learns_depth(pid_t process, process_state& state, pid_t thread) {
+  constexpr std::size_t max_read = 16;
+  const python_process::depth_votes votes = state.python->votes();
+  std::size_t read_threads = 0;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(fmt::format("/proc/{}/task", process), error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (state.python->knows_depth() || ++read_threads > max_read) break;
+    const auto waiting = static_cast<pid_t>(std::stoi(entry->path().filename()));
+    if (waiting != thread) read_waiting(process, state, waiting);
+  }
+  // Those threads are yet to be read for themselves: none may agree with itself.
+  if (!state.python->knows_depth()) state.python->set_votes(votes);
+  return state.python->knows_depth();
+}
+
+std::uint32_t stack_samples::read_waiting(pid_t process, process_state& state, pid_t thread) {
   const waiting_thread waiting = read_waiting_thread(process, thread, stack_bytes);
   if (waiting.bytes.empty()) return 0;
   const std::uint64_t frame = frame_of_waiting(process, state, waiting);

@@ -116,6 +116,9 @@ class stack_samples {
   sampled_stack walk(pid_t process, process_state& state, const unwind::caller& registers,
                      std::span<const std::byte> bytes, bool is_still, const std::function<bool()>& goes_on);
   std::uint32_t stack_of_waiting(pid_t process, process_state& state, pid_t thread);
+  std::uint32_t read_waiting(pid_t process, process_state& state, pid_t thread);
+  // Reads stacks of other threads until it is known where Python's activations lie. Returns whether it is.
+  bool learns_depth(pid_t process, process_state& state, pid_t thread);
   std::uint64_t frame_of_waiting(pid_t process, process_state& state, const waiting_thread& waiting);
   sampled_stack read_stack(pid_t process, process_state& state, const perf_record& record, const going_on& goes_on);
   void add_sample(const perf_record& record, const going_on& goes_on);

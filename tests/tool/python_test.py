@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from paths import HANG_S, PATHS, FolderTest, main
+from paths import HANG_S, PATHS, FolderTest, main, polls
 
 TYPE_FREE = 48  # bytes from the start of a type of CPython 3.11 to its function that frees objects
 PROGRAM = pathlib.Path(__file__).resolve().parent / "recorded/functions.py"
@@ -322,6 +322,24 @@ class PythonFunctions(FolderTest):
                 running.kill()
         report = self.report()
         self.assertGreater(self.sampled(report)["spin"], report["cpu"]["samples"] * 0.5)
+
+    def test_threads_that_hang_at_one_place_have_one_stack(self):
+        with subprocess.Popen([PYTHON, PROGRAM, "hanging", "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as running:
+            self.assertEqual(running.stdout.readline(), "ready\n")
+            tasks = pathlib.Path(f"/proc/{running.pid}/task")
+            for _ in polls():
+                states = [(task / "stat").read_text(encoding="ascii").rsplit(") ")[1][0] for task in tasks.iterdir()]
+                if states == ["S"] * 3:
+                    break
+            self.tarn("record", "--pid", str(running.pid), "--cpu", "--for", "300ms", "-o", "rec")
+            running.communicate("", timeout=HANG_S)
+        report = self.report()
+        waits = {python_frames(site)[0]: site["waited_ns"] for site in report["time"]["sites"] if python_frames(site)}
+        # The third one waits for standard input.
+        self.assertGreater(waits["pass_gate", line_of("hangs")], report["time"]["waiting_ns"] / 2)
+        lasting = [group for group in report["lasting_waits"]["groups"] if python_frames(group)]
+        self.assertEqual(len(lasting), len(report["lasting_waits"]["groups"]))
 
     def test_hostile_programs_are_sampled(self):
         for function, rounds, output in ("remade", 2000, 2000), ("recursion", 20_000, 40_000), ("signals", 300, 300):

@@ -330,4 +330,23 @@ def waiting():
     return True
 
 
+def pass_gate(gate):
+    gate.acquire()  # hangs
+
+
+def hanging():
+    """Two threads hang at one place until standard input ends."""
+    gates = [threading.Lock(), threading.Lock()]
+    threads = [threading.Thread(target=pass_gate, args=(gate,)) for gate in gates]
+    for gate, thread in zip(gates, threads):
+        gate.acquire()
+        thread.start()
+    print("ready", flush=True)
+    sys.stdin.read()
+    for gate, thread in zip(gates, threads):
+        gate.release()
+        thread.join()
+    return True
+
+
 print(globals()[sys.argv[1]](), flush=True)  # starts
