@@ -328,8 +328,7 @@ void into_an_older_object(std::vector<int> numbers, std::vector<int>& target, st
 struct two_lists {
   std::vector<int> upper, lower;
 };
-void by_other_names(std::vector<int>* pointer, bool is_second, two_lists& target,
-                    std::vector<std::vector<int>>& rows) {
+void by_other_names(std::vector<int>* pointer, bool is_second, two_lists& target, std::vector<std::vector<int>>& rows) {
   std::vector<int> numbers(3);
   // review: 'numbers'
   // becomes: *pointer = std::move(numbers);
