@@ -41,7 +41,7 @@ class stopped_threads {
       for (const auto& entry : std::filesystem::directory_iterator(tasks, error)) {
         const auto thread = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
         if (thread == exiting || stacks_.contains(static_cast<std::uint32_t>(thread))) continue;
-        traced_thread& traced = threads_.emplace_back(process, thread, remote_instructions{});
+        traced_thread& traced = threads_.emplace_back(process, thread);
         if (!traced.is_stopped()) {
           threads_.pop_back();
           continue;

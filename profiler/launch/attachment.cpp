@@ -35,6 +35,7 @@ void fail_in_use(pid_t process) {
 #include "profiler/format/unhooked.hpp"
 #include "profiler/launch/access.hpp"
 #include "profiler/launch/filters.hpp"
+#include "profiler/launch/injected_code.hpp"
 #include "profiler/launch/remote_process.hpp"
 #include "profiler/launch/remote_stacks.hpp"
 #include "profiler/launch/traced_thread.hpp"
@@ -45,7 +46,8 @@ namespace {
 namespace fs = std::filesystem;
 using steady = std::chrono::steady_clock;
 
-constexpr std::string_view recorder_name = "libtarn-record.so", region_link = "/memfd:tarn-record ";
+constexpr std::string_view recorder_name = "libtarn-record.so", region_link = "/memfd:tarn-record ",
+                           library_link = "/memfd:libtarn-record.so ";
 constexpr std::string_view loaded_library = "memfd:libtarn-record.so";
 
 std::string link_of(const std::string& path) {
@@ -60,6 +62,16 @@ std::string region_of(const remote_process& process) {
     if ((link_of(path) + ' ').starts_with(region_link)) return path;
   }
   return {};
+}
+
+// Returns the files that an earlier `tarn record` made in the process, and that nothing there uses: it was killed.
+std::vector<int> recorder_files_of(const remote_process& process) {
+  std::vector<int> files;
+  for (const int descriptor : process.descriptors()) {
+    const std::string link = link_of(process.path_of(descriptor)) + ' ';
+    if (link.starts_with(region_link) || link.starts_with(library_link)) files.push_back(descriptor);
+  }
+  return files;
 }
 
 // Returns true for the path of glibc: libc.so.6, or libc-2.31.so before 2.34. musl's may be called libc.so.
@@ -177,14 +189,6 @@ class safe_points {
   remote_address restorer_ = 0;
 };
 
-std::vector<pid_t> threads_of(pid_t process) {
-  std::vector<pid_t> threads;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fmt::format("/proc/{}/task", process), error))
-    threads.push_back(std::atoi(entry.path().filename().c_str()));
-  return threads;
-}
-
 // Returns the threads that can be stopped. Nothing stops one that waits for its child of vfork, or for a disk. Throws a
 // failure where all have ended.
 std::vector<pid_t> stoppable_threads_of(pid_t process) {
@@ -200,32 +204,28 @@ std::vector<pid_t> stoppable_threads_of(pid_t process) {
   return threads;
 }
 
-// Gives a thread a higher priority than all usual ones while this object lives, if the user may do so. On a busy
-// machine the two threads that do the work would otherwise wait for a processor each time that they take turns. They
-// sleep when they wait for a lock, so its holder can run.
+// Gives this thread a higher priority than all usual ones while this object lives, if the user may do so, as the
+// stopped thread has (traced_thread.cpp).
 class hurried_thread {
  public:
-  explicit hurried_thread(pid_t thread) : thread_(thread), policy_before_(::sched_getscheduler(thread)) {
+  hurried_thread() : policy_before_(::sched_getscheduler(0)) {
     const sched_param lowest{1};
-    is_hurried_ = policy_before_ == SCHED_OTHER && ::sched_setscheduler(thread, SCHED_FIFO, &lowest) == 0;
+    is_hurried_ = policy_before_ == SCHED_OTHER && ::sched_setscheduler(0, SCHED_FIFO, &lowest) == 0;
   }
   hurried_thread(const hurried_thread&) = delete;
   hurried_thread& operator=(const hurried_thread&) = delete;
   ~hurried_thread() {
     const sched_param usual{0};
-    if (is_hurried_) ::sched_setscheduler(thread_, policy_before_, &usual);
+    if (is_hurried_) ::sched_setscheduler(0, policy_before_, &usual);
   }
 
  private:
-  pid_t thread_;
   int policy_before_;
   bool is_hurried_ = false;
 };
 
-// A thread of the process that is stopped where it may call any function. It is resumed before its priority is
-// restored.
+// A thread of the process that is stopped where it may call any function.
 struct stopped_thread {
-  std::unique_ptr<hurried_thread> haste;
   std::unique_ptr<traced_thread> thread;
   steady::time_point since;
 };
@@ -259,7 +259,7 @@ class loader_locks {
   remote_address data_;
 };
 
-stopped_thread stop_one(const remote_process& process, const remote_instructions& instructions) {
+stopped_thread stop_one(const remote_process& process) {
   constexpr std::size_t max_distance = 4096, near_distance = 512;
   constexpr std::chrono::seconds patience{20}, patience_for_lock{5};
   const auto begun = steady::now();
@@ -281,14 +281,12 @@ stopped_thread stop_one(const remote_process& process, const remote_instructions
     const safe_points points(process);
     for (const pid_t number : stoppable_threads_of(process.number())) {
       const auto since = steady::now();
-      auto thread = std::make_unique<traced_thread>(process, number, instructions);
+      auto thread = std::make_unique<traced_thread>(process, number);
       const bool is_patient = since < begun + patience / 2;
       if (thread->is_stopped() &&
           points.has(thread->registers(), is_patient ? max_distance : near_distance, stacks.get()) &&
-          locks.holder() == 0) {
-        auto hurried = std::make_unique<hurried_thread>(number);
-        return {std::move(hurried), std::move(thread), since};
-      }
+          locks.holder() == 0)
+        return {std::move(thread), since};
     }
     if (stacks == nullptr) stacks = std::make_unique<remote_stacks>(process);
     ::usleep(1000);
@@ -311,43 +309,26 @@ remote_address c_function(const remote_process& process, std::string_view name) 
 // Calls functions of the process in one of its threads, which is stopped while this object lives.
 class remote_caller {
  public:
-  explicit remote_caller(const remote_process& process) : process_(process) {
-    const std::string library = c_library_of(process).path;
-    const remote_instructions instructions{process.find_code(library, "\x0f\x05"), process.find_code(library, "\xcc")};
-    if (instructions.call == 0 || instructions.trap == 0)
-      fail(exit_code::io_error, "process {}: the code of its C library cannot be read", process.number());
-    stopped_ = stop_one(process, instructions);
-    stopped_.thread->begin_calls();
-  }
-  remote_caller(const remote_caller&) = delete;
-  remote_caller& operator=(const remote_caller&) = delete;
-  ~remote_caller() { finish(); }
-
-  // Resumes the thread. Returns how long it was stopped.
-  std::chrono::nanoseconds finish() {
-    if (stopped_.thread == nullptr) return {};
-    try {
-      if (scratch_ != 0) system_call(SYS_munmap, scratch_, scratch_bytes);
-    } catch (const failure&) {  // the process has ended
-    }
-    stopped_.thread.reset();
-    return steady::now() - stopped_.since;
-  }
-  // Makes memory for a stack and a text, which lives as long as this object.
-  void make_scratch() {
-    const std::int64_t mapped = system_call(SYS_mmap, 0, scratch_bytes, PROT_READ | PROT_WRITE,
-                                            MAP_PRIVATE | MAP_ANONYMOUS, ~std::uint64_t{0}, 0);
+  remote_caller(const remote_process& process, const injected_code& code)
+      : process_(process), stopped_(stop_one(process)) {
+    const std::int64_t mapped = stopped_.thread->begin_calls(code, scratch_bytes);
     if (mapped < 0 && mapped > -4096) fail(exit_code::no_memory, "process {} has no memory left", process_.number());
     scratch_ = static_cast<remote_address>(mapped);
   }
+  remote_caller(const remote_caller&) = delete;
+  remote_caller& operator=(const remote_caller&) = delete;
+
+  // Resumes the thread. Returns how long it was stopped.
+  std::chrono::nanoseconds finish() {
+    stopped_.thread.reset();
+    return steady::now() - stopped_.since;
+  }
   // Returns the number by which the process itself knows the stopped thread.
   pid_t thread() const { return process_.own_number_of(stopped_.thread->number()); }
-  remote_address scratch_stack() const { return scratch_ + scratch_bytes - 64; }
-  // Calls a function on the stack that ends there.
   template <class... Words>
-  std::uint64_t call(remote_address stack_end, remote_address function, Words... values) {
+  std::uint64_t call(remote_address function, Words... values) {
     const std::array<std::uint64_t, sizeof...(values)> arguments = {static_cast<std::uint64_t>(values)...};
-    return stopped_.thread->call(function, arguments, stack_end);
+    return stopped_.thread->call(function, arguments);
   }
   // Returns the address of a copy of the text in the scratch memory, until the next copy.
   remote_address copy(const std::string& text) {
@@ -370,10 +351,10 @@ class remote_caller {
 
  private:
   static constexpr std::size_t scratch_bytes = 256 * 1024;
-  const hurried_thread own_haste_{0};
+  const hurried_thread own_haste_;
   const remote_process& process_;
-  remote_address scratch_ = 0;
   stopped_thread stopped_;
+  remote_address scratch_ = 0;
 };
 
 // The file of the recorder's library, read before the process is stopped.
@@ -426,9 +407,7 @@ remote_address load(remote_caller& caller, const remote_process& process, const 
   std::ofstream target(process.path_of(file), std::ios::binary);
   target << image.loaded_part() << std::flush;
   constexpr std::uint64_t now = 2;  // RTLD_NOW | RTLD_LOCAL
-  const auto open_as = [&](const std::string& path) {
-    return caller.call(caller.scratch_stack(), open, caller.copy(path), now);
-  };
+  const auto open_as = [&](const std::string& path) { return caller.call(open, caller.copy(path), now); };
   // The loader keeps the path. Debuggers open it in their own process, where the number of the file may be that of a
   // pipe, but no thread has this number.
   std::uint64_t handle = target ? open_as(fmt::format("/proc/self/task/{}/fd/{}", caller.thread(), file)) : 0;
@@ -442,7 +421,7 @@ remote_address load(remote_caller& caller, const remote_process& process, const 
   if (handle != 0 && process.read(handle, &start, sizeof start)) return start;
   std::string reason;
   if (const remote_address error = c_function(process, "dlerror"); error != 0 && target)
-    reason = process.text_at(caller.call(caller.scratch_stack(), error));
+    reason = process.text_at(caller.call(error));
   caller.system_call(SYS_close, file);
   fail(exit_code::io_error, "process {} cannot load {}: {}", process.number(), recorder_name, reason);
 }
@@ -509,6 +488,7 @@ void require_attachable(pid_t process) {
 attachment attach_to(pid_t process, const std::string& library,
                      const std::function<bool(const std::string& path, bool is_new)>& prepare) {
   const remote_process target(process);
+  const injected_code code = find_room_for_code(target);
   const recorder_image image(library);
   attachment result;
   remote_address start = target.module_start(loaded_library);
@@ -518,8 +498,12 @@ attachment attach_to(pid_t process, const std::string& library,
     const remote_address address = target.function_of(start, name);
     return address == 0 ? 0 : address - start;
   };
-  const remote_address attach = offset_of("tarn_recorder_attach"), stack = offset_of("tarn_recorder_stack");
-  if (attach == 0 || stack == 0) fail(exit_code::io_error, "{}: it is of another version of Tarn", library);
+  const remote_address attach = offset_of("tarn_recorder_attach"), counter = offset_of("tarn_recorder_attachments");
+  if (attach == 0 || counter == 0) fail(exit_code::io_error, "{}: it is of another version of Tarn", library);
+  const bool is_loaded = !result.is_new;
+  unsigned attachments = 0;
+  if (is_loaded && !target.read(start + counter, &attachments, sizeof attachments)) attachments = 0;
+  result.is_new = attachments == 0;
   if (!result.is_new) {
     result.region = region_of(target);
     if (result.region.empty()) {
@@ -531,17 +515,20 @@ attachment attach_to(pid_t process, const std::string& library,
   }
   const remote_address open = c_function(target, "dlopen");
   if (open == 0) fail(exit_code::io_error, "process {} has no dlopen: its C library is too old", process);
-  remote_caller caller(target);
+  const std::vector<int> unused_files = result.is_new ? recorder_files_of(target) : std::vector<int>();
+  remote_caller caller(target, code);
+  for (const int unused : unused_files) caller.system_call(SYS_close, unused);
   std::int64_t file = -1, library_file = -1;
-  if (result.is_new) {
-    caller.make_scratch();
+  if (!is_loaded) {
     library_file = caller.make_file(std::string(recorder_name));
     start = load(caller, target, image, open, static_cast<int>(library_file));
+  }
+  if (result.is_new) {
     file = caller.make_file("tarn-record");
     result.region = target.path_of(static_cast<int>(file));
     if (!prepare(result.region, true)) fail_in_use(process);
   }
-  const auto hooked = static_cast<std::int64_t>(caller.call(start + stack, start + attach, file, library_file));
+  const auto hooked = static_cast<std::int64_t>(caller.call(start + attach, file, library_file));
   // A recorder that was killed leaves the hooks in place, and this one takes them over.
   if (hooked < 0 && hooked != -EALREADY) {
     fail(exit_code::io_error, "process {} cannot be recorded: {}", process,
@@ -562,9 +549,8 @@ std::chrono::nanoseconds detach_from(pid_t process) {
          process);
   }
   const remote_address detach = target.function_of(start, "tarn_recorder_detach");
-  const remote_address stack = target.function_of(start, "tarn_recorder_stack");
-  remote_caller caller(target);
-  caller.call(stack, detach);
+  remote_caller caller(target, find_room_for_code(target));
+  caller.call(detach);
   return caller.finish();
 }
 

@@ -32,9 +32,9 @@ using filter_code = std::vector<sock_filter>;
 
 // Returns the calls that the recorder makes, and those that load it.
 std::vector<format::tested_call> needed_calls() {
-  std::vector<format::tested_call> calls = {{SYS_memfd_create}, {SYS_mprotect},       {SYS_pread64},
-                                            {SYS_newfstatat},   {SYS_prlimit64},      {SYS_rt_sigprocmask},
-                                            {SYS_tgkill},       {SYS_restart_syscall}};
+  std::vector<format::tested_call> calls = {{SYS_memfd_create},  {SYS_mprotect},  {SYS_pread64},
+                                            {SYS_newfstatat},    {SYS_prlimit64}, {SYS_rt_sigprocmask},
+                                            {SYS_rt_sigpending}, {SYS_tgkill},    {SYS_restart_syscall}};
   calls.insert(calls.end(), format::recorder_calls.begin(), format::recorder_calls.end());
   return calls;
 }
@@ -58,7 +58,7 @@ restrictions restrictions_in(const std::string& path) {
 // Returns the filters of a thread; nothing if the kernel does not show them.
 std::optional<std::vector<filter_code>> filters_of(const remote_process& process, pid_t thread) {
   std::vector<filter_code> filters;
-  const traced_thread stopped(process, thread, {});
+  const traced_thread stopped(process, thread);
   while (stopped.is_stopped()) {
     const auto get = [&](void* target) {
       return ::ptrace(PTRACE_SECCOMP_GET_FILTER, thread, reinterpret_cast<void*>(filters.size()), target);

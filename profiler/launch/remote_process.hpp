@@ -34,7 +34,8 @@ class remote_process {
   pid_t number() const { return process_; }
   // Returns the number that a thread of the process has in its own namespace of processes.
   pid_t own_number_of(pid_t thread) const;
-  // Both return false where not all of it is mapped, and where the process itself may not write.
+  // Both return false where not all of it is mapped. The process itself may be unable to write there: writing may fail
+  // then, but does not have to.
   bool read(remote_address address, void* target, std::size_t bytes) const;
   bool write(remote_address address, const void* source, std::size_t bytes) const;
   // Returns the text that begins at the address, up to its null, and at most 1,000 bytes of it.

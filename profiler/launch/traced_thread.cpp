@@ -2,6 +2,7 @@
 
 #if defined(__x86_64__)
 #include <elf.h>
+#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -11,8 +12,12 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 #include "profiler/base/failure.hpp"
 #include "profiler/launch/access.hpp"
@@ -22,7 +27,6 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 constexpr std::chrono::seconds call_time{5};
-constexpr int call_stop = SIGTRAP | 0x80;
 
 template <class Data>
 long trace(__ptrace_request request, pid_t thread, std::uint64_t address, Data data) {
@@ -37,7 +41,7 @@ bool has_ended(pid_t process, pid_t thread) {
 }
 
 struct signal_sets {
-  std::uint64_t pending = 0, blocked = 0, ignored = 0;
+  std::uint64_t pending = 0, blocked = 0, handled = 0;
 };
 signal_sets signals_of(pid_t process, pid_t thread) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/status", process, thread));
@@ -46,7 +50,7 @@ signal_sets signals_of(pid_t process, pid_t thread) {
     const auto set = [&] { return std::stoull(line.substr(7), nullptr, 16); };
     if (line.starts_with("SigPnd:") || line.starts_with("ShdPnd:")) sets.pending |= set();
     if (line.starts_with("SigBlk:")) sets.blocked = set();
-    if (line.starts_with("SigIgn:")) sets.ignored = set();
+    if (line.starts_with("SigCgt:")) sets.handled = set();
   }
   return sets;
 }
@@ -57,7 +61,26 @@ bool has_pending_signal(pid_t process, pid_t thread) {
   return (sets.pending & ~sets.blocked) != 0;
 }
 
-constexpr std::uint64_t trap_bit = std::uint64_t{1} << (SIGTRAP - 1);
+constexpr std::uint64_t signal_bit(int signal) { return std::uint64_t{1} << (signal - 1); }
+
+// Returns a signal that nobody notices: its default is to be ignored, and the program neither handles nor blocks it.
+int unnoticed_signal(const signal_sets& sets) {
+  constexpr std::array candidates = {SIGURG, SIGWINCH, SIGCHLD};
+  for (const std::uint64_t avoided : {sets.handled | sets.blocked, sets.handled}) {
+    for (const int signal : candidates) {
+      if ((avoided & signal_bit(signal)) == 0) return signal;
+    }
+  }
+  return candidates[0];
+}
+
+bool is_restricted(pid_t process, pid_t thread) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/status", process, thread));
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("Seccomp:")) return line.back() != '0';
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -69,9 +92,22 @@ char state_of_thread(pid_t process, pid_t thread) {
   return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
 }
 
-traced_thread::traced_thread(const remote_process& process, pid_t thread, const remote_instructions& instructions)
-    : process_(process), thread_(thread), instructions_(instructions) {
-  if (trace(PTRACE_SEIZE, thread, 0, PTRACE_O_TRACESYSGOOD) != 0) {
+std::vector<pid_t> threads_of(pid_t process) {
+  std::vector<pid_t> threads;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), error))
+    threads.push_back(std::atoi(entry.path().filename().c_str()));
+  return threads;
+}
+
+// close() has closed its file even if it ends so.
+bool is_ended_call(const user_regs_struct& registers) {
+  const auto number = static_cast<std::int64_t>(registers.orig_rax);
+  return number >= 0 && number != SYS_close && static_cast<std::int64_t>(registers.rax) == -EINTR;
+}
+
+traced_thread::traced_thread(const remote_process& process, pid_t thread) : process_(process), thread_(thread) {
+  if (trace(PTRACE_SEIZE, thread, 0, nullptr) != 0) {
     const int problem = errno;
     // The kernel also forbids to trace a thread that has just ended.
     if (problem == ESRCH || ::kill(process.number(), 0) != 0 || has_ended(process.number(), thread)) return;
@@ -83,7 +119,7 @@ traced_thread::traced_thread(const remote_process& process, pid_t thread, const 
     const stop reason = wait_for_stop(until);
     if (!is_stopped_) return;
     if (reason == stop::event) break;
-    go_on(false, reason == stop::signal ? arrived_signal_ : 0);
+    go_on(reason == stop::signal ? arrived_signal_ : 0);
   }
   before_ = get();
 }
@@ -93,21 +129,12 @@ traced_thread::~traced_thread() {
   if (is_calling_) restore();
   if (!is_stopped_) return;
   // The kernel repeats most calls that were interrupted. It would end the others with EINTR, though no signal has come.
-  if (is_in_ended_call() && !has_pending_signal(process_.number(), thread_)) {
-    user_regs_struct repeated_call = before_;
-    repeated_call.rip -= 2;
-    repeated_call.rax = repeated_call.orig_rax;
-    repeated_call.orig_rax = ~std::uint64_t{0};
-    trace(PTRACE_SETREGS, thread_, 0, &repeated_call);
-  }
+  user_regs_struct registers = before_;
+  if (is_ended_call(before_) && !has_pending_signal(process_.number(), thread_)) registers = repeated_call(before_);
+  if (is_calling_ || registers.rip != before_.rip) trace(PTRACE_SETREGS, thread_, 0, &registers);
+  if (is_calling_) trace(PTRACE_POKETEXT, thread_, code_.begin + offsetof(injected_data, thread), 0L);
   trace(PTRACE_DETACH, thread_, 0, nullptr);
-  if (has_trap_) ::syscall(SYS_tgkill, process_.number(), thread_, SIGTRAP);
-}
-
-// close() has closed its file even if it ends so.
-bool traced_thread::is_in_ended_call() const {
-  const auto number = static_cast<std::int64_t>(before_.orig_rax);
-  return number >= 0 && number != SYS_close && static_cast<std::int64_t>(before_.rax) == -EINTR;
+  if (has_stop_signal_) ::syscall(SYS_tgkill, process_.number(), thread_, stop_signal_);
 }
 
 // Sets is_stopped_ to false where the thread has ended.
@@ -119,17 +146,16 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
     if (waited == thread_) {
       if (!WIFSTOPPED(status)) return stop::end;
       is_stopped_ = true;
-      if (WSTOPSIG(status) == call_stop) return stop::call;
       if (status >> 16 == PTRACE_EVENT_STOP) return stop::event;
       arrived_signal_ = WSTOPSIG(status);
       return stop::signal;
     }
     if (waited < 0 && errno != EINTR) return stop::end;
     if (steady::now() >= until) {
-      // Stops it wherever it is, so that its registers can be restored.
+      // A thread that makes a call goes on with it alone. Only one that has stopped can be let go.
       trace(PTRACE_INTERRUPT, thread_, 0, nullptr);
       for (int tries = 0; tries < 1000 && ::waitpid(thread_, &status, __WALL | WNOHANG) == 0; ++tries) ::usleep(1000);
-      is_stopped_ = WIFSTOPPED(status);
+      if (WIFSTOPPED(status)) trace(PTRACE_DETACH, thread_, 0, nullptr);
       fail(exit_code::io_error,
            "process {} did not answer in time: its thread {}, in which the recorder works, waits for a processor, or "
            "for a lock of the loader that another thread has (dlopen, dl_iterate_phdr); try again, or start it with "
@@ -140,9 +166,7 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
   }
 }
 
-void traced_thread::go_on(bool stops_at_call, int signal) {
-  trace(stops_at_call ? PTRACE_SYSCALL : PTRACE_CONT, thread_, 0, static_cast<std::intptr_t>(signal));
-}
+void traced_thread::go_on(int signal) { trace(PTRACE_CONT, thread_, 0, static_cast<std::intptr_t>(signal)); }
 
 void traced_thread::set(const user_regs_struct& registers) {
   user_regs_struct copy = registers;
@@ -153,112 +177,126 @@ user_regs_struct traced_thread::get() const {
   if (trace(PTRACE_GETREGS, thread_, 0, &registers) != 0) fail_ended(process_.number());
   return registers;
 }
-
-void traced_thread::begin_calls() {
-  extended_before_.resize(64 * 1024);
-  iovec area{extended_before_.data(), extended_before_.size()};
-  if (trace(PTRACE_GETREGSET, thread_, NT_X86_XSTATE, &area) != 0) fail_ended(process_.number());
-  extended_before_.resize(area.iov_len);
-  // The kernel resets the program's handler of a signal that an instruction raises while it is blocked.
-  const std::uint64_t all_but_trap = ~trap_bit;
-  ignores_trap_ = (signals_of(process_.number(), thread_).ignored & trap_bit) != 0;
-  if (trace(PTRACE_GETSIGMASK, thread_, sizeof mask_before_, &mask_before_) != 0 ||
-      trace(PTRACE_SETSIGMASK, thread_, sizeof all_but_trap, &all_but_trap) != 0)
-    fail_ended(process_.number());
-  is_calling_ = true;
+std::uint64_t traced_thread::signal_mask() const {
+  std::uint64_t mask = 0;
+  if (trace(PTRACE_GETSIGMASK, thread_, sizeof mask, &mask) != 0) fail_ended(process_.number());
+  return mask;
+}
+void traced_thread::write_code(remote_address address, std::span<const std::uint64_t> content) {
+  if (process_.write(address, content.data(), content.size_bytes())) return;
+  for (const std::uint64_t word : content) {  // the kernel may forbid such writes to all but debuggers
+    if (trace(PTRACE_POKETEXT, thread_, address, word) != 0) fail_ended(process_.number());
+    address += sizeof word;
+  }
 }
 
-// Resumes the thread until its next stop. A stop of the whole process (SIGSTOP) is kept for later.
-traced_thread::stop traced_thread::run_to_stop(bool stops_at_call, steady::time_point until) {
+std::int64_t traced_thread::begin_calls(const injected_code& code, std::size_t scratch_bytes) {
+  constexpr std::uint64_t unblockable = signal_bit(SIGKILL) | signal_bit(SIGSTOP);
+  const signal_sets sets = signals_of(process_.number(), thread_);
+  mask_before_ = signal_mask();
+  stop_signal_ = unnoticed_signal(sets);
+  code_ = code;
+  scratch_bytes_ = scratch_bytes;
+  injected_data data{};
+  data.thread = static_cast<std::uint64_t>(process_.own_number_of(thread_));
+  data.process = static_cast<std::uint64_t>(process_.own_number_of(process_.number()));
+  data.signal = static_cast<std::uint64_t>(stop_signal_);
+  data.blocked_signals = ~(signal_bit(stop_signal_) | unblockable);
+  data.signal_mask = mask_before_;
+  data.scratch_bytes = scratch_bytes;
+  is_hurried_ = ::sched_getscheduler(thread_) == SCHED_OTHER && !is_restricted(process_.number(), thread_);
+  data.is_hurried = is_hurried_ ? 1 : 0;
+  set_registers(data, before_);
+  write_code(code.begin, injected_code::content_with(data));
+  set(call_registers(code.start));
+  is_calling_ = true;  // from here on the thread goes back by itself
+  // The code does the same, but a signal might come before.
+  if (trace(PTRACE_SETSIGMASK, thread_, sizeof data.blocked_signals, &data.blocked_signals) != 0)
+    fail_ended(process_.number());
+  // On a busy machine the two threads that do the work would otherwise wait for a processor each time that they take
+  // turns. They sleep when they wait for a lock, so its holder can run.
+  if (is_hurried_) set_priority(SCHED_FIFO, 1);
+  scratch_ = run_to(code_.first_stop).rbx;
+  return static_cast<std::int64_t>(scratch_);
+}
+
+void traced_thread::set_priority(int policy, int priority) const {
+  const sched_param parameters{priority};
+  ::sched_setscheduler(thread_, policy, &parameters);
+}
+
+user_regs_struct traced_thread::call_registers(remote_address instruction) const {
+  user_regs_struct registers = before_;
+  registers.rip = instruction;
+  registers.orig_rax = ~std::uint64_t{0};
+  registers.r15 = scratch_;
+  registers.r14 = vectors_;
+  return registers;
+}
+
+user_regs_struct traced_thread::run_to(remote_address instruction) {
+  const auto until = steady::now() + call_time;
   for (;;) {
-    go_on(stops_at_call);
+    go_on();
     const stop reason = wait_for_stop(until);
     if (!is_stopped_) fail_ended(process_.number());
-    if (reason != stop::event || !stops_at_call) return reason;
+    if (reason != stop::signal) continue;  // a stop of the whole process (SIGSTOP), which waits until later
+    if (arrived_signal_ != stop_signal_)
+      fail(exit_code::io_error, "process {} failed while it loaded the recorder", process_.number());
+    const user_regs_struct registers = get();
+    if (registers.rip == instruction) return registers;
+    has_stop_signal_ = true;
   }
 }
 
 std::int64_t traced_thread::system_call(std::uint64_t number, std::span<const std::uint64_t> arguments) {
-  user_regs_struct registers = before_;
+  user_regs_struct registers = call_registers(code_.system_call);
   std::array<std::uint64_t, 6> values{};
   for (std::size_t index = 0; index < arguments.size(); ++index) values[index] = arguments[index];
-  registers.rip = instructions_.call;
   registers.rax = number;
-  registers.orig_rax = ~std::uint64_t{0};
   registers.rdi = values[0], registers.rsi = values[1], registers.rdx = values[2];
   registers.r10 = values[3], registers.r8 = values[4], registers.r9 = values[5];
   set(registers);
-  const auto until = steady::now() + call_time;
-  for (int stops = 0; stops < 2;) {  // before the call and after it
-    const stop reason = run_to_stop(true, until);
-    if (reason == stop::signal) {
-      keep_trap("in a system call");
-    } else {
-      ++stops;
-    }
-  }
-  return static_cast<std::int64_t>(get().rax);
+  return static_cast<std::int64_t>(run_to(code_.first_stop).rbx);
 }
 
-std::uint64_t traced_thread::call(remote_address function, std::span<const std::uint64_t> arguments,
-                                  remote_address stack_end) {
+// The kernel's layout of the registers in a register set is that of the instruction that restores them.
+void traced_thread::save_vectors() {
+  constexpr std::size_t max_bytes = 64 * 1024, alignment = 64;
+  std::vector<char> vectors(max_bytes);
+  iovec area{vectors.data(), vectors.size()};
+  if (trace(PTRACE_GETREGSET, thread_, NT_X86_XSTATE, &area) != 0) fail_ended(process_.number());
+  const remote_address area_start = (scratch_ + scratch_bytes_ - area.iov_len) & ~(alignment - 1);
+  if (!process_.write(area_start, vectors.data(), area.iov_len)) fail_ended(process_.number());
+  vectors_ = area_start;
+}
+
+std::uint64_t traced_thread::call(remote_address function, std::span<const std::uint64_t> arguments) {
   constexpr std::uint64_t direction_flag = 0x400;
-  user_regs_struct registers = before_;
+  if (vectors_ == 0) save_vectors();
+  user_regs_struct registers = call_registers(function);
   std::array<std::uint64_t, 3> values{};
   for (std::size_t index = 0; index < arguments.size(); ++index) values[index] = arguments[index];
-  registers.rip = function;
-  registers.rsp = stack_end - 8;
+  registers.rsp = vectors_ - sizeof code_.after_call;
   registers.rax = 0;
   registers.rbp = 0;
   registers.eflags &= ~direction_flag;
-  registers.orig_rax = ~std::uint64_t{0};
   registers.rdi = values[0], registers.rsi = values[1], registers.rdx = values[2];
-  if (!process_.write(registers.rsp, &instructions_.trap, sizeof instructions_.trap)) fail_ended(process_.number());
+  if (!process_.write(registers.rsp, &code_.after_call, sizeof code_.after_call)) fail_ended(process_.number());
   set(registers);
-  // The function returns to an instruction that raises SIGTRAP, which the thread never gets. So it stops once, however
-  // many system calls the function makes.
-  const auto until = steady::now() + call_time;
-  for (;;) {
-    const stop reason = run_to_stop(false, until);
-    if (reason != stop::signal) continue;  // a stop of the whole process (SIGSTOP), which waits until later
-    const user_regs_struct now = get();
-    if (arrived_signal_ != SIGTRAP || now.rip != instructions_.trap + 1 || now.rsp != stack_end) {
-      keep_trap("while it loaded the recorder");
-      continue;
-    }
-    if (ignores_trap_) ignore_trap(stack_end);
-    return now.rax;
-  }
+  return run_to(code_.first_stop).rbx;
 }
 
-void traced_thread::keep_trap(const char* moment) {
-  if (arrived_signal_ != SIGTRAP) fail(exit_code::io_error, "process {} failed {}", process_.number(), moment);
-  has_trap_ = true;
-}
-
-// The kernel no longer ignores an ignored signal that an instruction has raised.
-void traced_thread::ignore_trap(remote_address stack_end) {
-  const std::array<std::uint64_t, 4> action = {1};  // SIG_IGN, as the kernel has it
-  const remote_address address = stack_end - 256;
-  if (!process_.write(address, action.data(), sizeof action)) fail_ended(process_.number());
-  const std::array<std::uint64_t, 4> arguments = {SIGTRAP, address, 0, 8};
-  system_call(SYS_rt_sigaction, arguments);
-}
-
-// Restores the registers at a stop after which the kernel decides whether to repeat the interrupted call.
+// Has the injected code restore all but the priority, the signal mask and the registers, for which the kernel decides
+// in one step whether to repeat the interrupted system call. Until then, the code would do that, too.
 void traced_thread::restore() {
-  is_calling_ = false;
   try {
-    trace(PTRACE_INTERRUPT, thread_, 0, nullptr);
-    const auto until = steady::now() + call_time;
-    for (stop reason = run_to_stop(false, until); reason != stop::event; reason = run_to_stop(false, until)) {
-      if (reason == stop::signal) keep_trap("while it was stopped");
-    }
-    set(before_);
-    iovec area{extended_before_.data(), extended_before_.size()};
-    trace(PTRACE_SETREGSET, thread_, NT_X86_XSTATE, &area);
-    trace(PTRACE_SETSIGMASK, thread_, sizeof mask_before_, &mask_before_);
-  } catch (const failure&) {  // the thread has ended, so there is nothing to restore
+    set(call_registers(code_.first_stop));
+    run_to(code_.last_stop);
+    if (is_hurried_) set_priority(SCHED_OTHER, 0);
+    if (trace(PTRACE_SETSIGMASK, thread_, sizeof mask_before_, &mask_before_) != 0) fail_ended(process_.number());
+  } catch (const failure&) {  // the thread has ended or goes on by itself
+    is_stopped_ = false;
   }
 }
 

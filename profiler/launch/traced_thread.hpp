@@ -4,10 +4,12 @@
 #include <sys/user.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "profiler/launch/injected_code.hpp"
 #include "profiler/launch/remote_process.hpp"
 
 namespace tarn::command {
@@ -15,18 +17,18 @@ namespace tarn::command {
 // Returns the state of a thread as ps(1) names it (S, R, D, Z …); 0 if there is no such thread.
 char state_of_thread(pid_t process, pid_t thread);
 
-// Addresses of instructions in the process, anywhere in its code.
-struct remote_instructions {
-  remote_address call;  // a `syscall`
-  remote_address trap;  // an `int3`
-};
+std::vector<pid_t> threads_of(pid_t process);
+
+// Returns true if the stop of a thread with these registers has ended its system call by EINTR.
+bool is_ended_call(const user_regs_struct& registers);
 
 // Stops a thread while this object lives, and then resumes it with its registers, its signal mask and the system call
-// that it waited in. A failure that is thrown here also leaves the thread unchanged.
+// that it waited in. So does a failure that is thrown here, and the death of this process: the thread then goes on by
+// itself.
 class traced_thread {
  public:
   // Throws a failure where the thread cannot be traced; is_stopped() is false if it has ended.
-  traced_thread(const remote_process& process, pid_t thread, const remote_instructions& instructions);
+  traced_thread(const remote_process& process, pid_t thread);
   traced_thread(const traced_thread&) = delete;
   traced_thread& operator=(const traced_thread&) = delete;
   ~traced_thread();
@@ -35,38 +37,47 @@ class traced_thread {
   bool is_stopped() const { return is_stopped_; }
   // Returns the registers that it was stopped with.
   const user_regs_struct& registers() const { return before_; }
+  // Returns the signals that it blocks.
+  std::uint64_t signal_mask() const;
 
-  // Prepares the thread for calls: its registers and its signal mask are saved, and all signals but SIGTRAP wait.
-  void begin_calls();
+  // Prepares the thread for calls by the code at that place: its registers and its signal mask are saved, all signals
+  // but one wait, and a higher priority than all usual ones may be given to it. Returns the address of `scratch_bytes`
+  // of new memory, which the calls may use, or an errno as its negative.
+  std::int64_t begin_calls(const injected_code& code, std::size_t scratch_bytes);
   // Makes a system call in the thread. Returns its result, or an errno as its negative.
   std::int64_t system_call(std::uint64_t number, std::span<const std::uint64_t> arguments);
-  // Calls a function on the stack that ends at `stack_end`. Throws a failure if it does not return in time.
-  std::uint64_t call(remote_address function, std::span<const std::uint64_t> arguments, remote_address stack_end);
+  // Calls a function on a stack at the end of the scratch memory. Throws a failure if it does not return in time; the
+  // thread then goes on by itself when it returns.
+  std::uint64_t call(remote_address function, std::span<const std::uint64_t> arguments);
 
  private:
-  enum class stop { call, event, signal, end };
+  enum class stop { event, signal, end };
   stop wait_for_stop(std::chrono::steady_clock::time_point until);
-  void go_on(bool stops_at_call, int signal = 0);
-  stop run_to_stop(bool stops_at_call, std::chrono::steady_clock::time_point until);
+  void go_on(int signal = 0);
+  // Resumes the thread until it has stopped before the `instruction`. Returns its registers then.
+  user_regs_struct run_to(remote_address instruction);
   void set(const user_regs_struct& registers);
   user_regs_struct get() const;
-  // Returns whether the stop has ended a system call of the thread by EINTR.
-  bool is_in_ended_call() const;
+  // Returns registers that begin a call.
+  user_regs_struct call_registers(remote_address instruction) const;
+  // Also writes where the process itself may only read.
+  void write_code(remote_address address, std::span<const std::uint64_t> content);
+  void save_vectors();
+  void set_priority(int policy, int priority) const;
   void restore();
-  // Keeps a SIGTRAP of others for the end; throws a failure where another signal has arrived.
-  void keep_trap(const char* moment);
-  void ignore_trap(remote_address stack_end);
 
   const remote_process& process_;
   pid_t thread_;
-  remote_instructions instructions_;
-  bool is_stopped_ = false, is_calling_ = false;
-  bool ignores_trap_ = false;  // the program ignores SIGTRAP
-  bool has_trap_ = false;      // a SIGTRAP that is not ours has come, and is sent again at the end
-  int arrived_signal_ = 0;     // the signal of the last stop::signal, which the thread gets when it is resumed with it
+  injected_code code_{0};
+  bool is_stopped_ = false, is_calling_ = false, is_hurried_ = false;
+  int arrived_signal_ = 0;  // the signal of the last stop::signal, which the thread gets when it is resumed with it
+  int stop_signal_ = 0;     // by which the injected code stops
+  bool has_stop_signal_ = false;  // one that is not ours has come, and is sent again at the end
   user_regs_struct before_{};
   std::uint64_t mask_before_ = 0;
-  std::vector<char> extended_before_;  // the vector registers
+  remote_address scratch_ = ~remote_address{0};  // an error, as mmap returns it, until it is mapped
+  remote_address vectors_ = 0;                   // 0: the vector registers are not saved yet
+  std::size_t scratch_bytes_ = 0;
 };
 
 }  // namespace tarn::command

@@ -91,17 +91,6 @@ tarn_attached_loader:
 tarn_attached_end:
   .popsection
 
-// The stack on which a stopped thread of the program calls this library. It ends at the label.
-  .pushsection .bss.attached, "aw", @nobits
-  .balign 64
-  .skip 128 * 1024
-  .globl tarn_recorder_stack
-  .type tarn_recorder_stack, @object
-  .size tarn_recorder_stack, 64
-tarn_recorder_stack:
-  .skip 64
-  .popsection
-
   .hidden tarn_attached_state
   .hidden tarn_seen_state
   .hidden tarn_begin_attached_thread

@@ -62,7 +62,6 @@ using address = std::uintptr_t;
 constexpr std::size_t name_slots = 256;  // a power of two, at least twice the names
 constinit attached_function* by_name[name_slots] = {};
 constinit std::size_t definers[name_slots] = {};
-constinit std::uint32_t attachments = 0;
 constinit unsigned long long modules_seen = 0;
 constinit lock patching;
 
@@ -272,6 +271,9 @@ long begin_once(long file) noexcept {
 
 extern "C" {
 
+[[gnu::visibility("default")]] extern std::uint32_t tarn_recorder_attachments;
+constinit std::uint32_t tarn_recorder_attachments = 0;  // 0: nothing was recorded here yet
+
 [[gnu::used]] TARN_HIDDEN void tarn_begin_attached_thread(attached_function*) noexcept {
   const bool is_first = tarn_seen_state == 0;
   tarn_seen_state = __atomic_load_n(&tarn_attached_state, __ATOMIC_RELAXED);
@@ -320,7 +322,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
       resume_recording();
     }
     const holding guard(patching);
-    __atomic_store_n(&tarn_attached_state, ++attachments, __ATOMIC_RELEASE);
+    __atomic_store_n(&tarn_attached_state, ++tarn_recorder_attachments, __ATOMIC_RELEASE);
     const long hooked = hook_addresses();
     if (hooked == 0) __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
     if (hooked == 0) return -ENOENT;
@@ -330,7 +332,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
     find_operators();
     note_own_malloc_of_program();
   }
-  return static_cast<long>(attachments) | unhooked << tarn::format::unhooked_shift;
+  return static_cast<long>(tarn_recorder_attachments) | unhooked << tarn::format::unhooked_shift;
 }
 
 // Restores all addresses. Returns 0, or an errno as its negative if nothing is recorded.
