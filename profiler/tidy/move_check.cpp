@@ -365,7 +365,7 @@ verdict move_check::judge(clang::ASTContext& context, const clang::DeclRefExpr& 
     result.notes.push_back({"a part of " + name + " may refer to its memory, or to itself", variable.getLocation()});
   if (const SourceLocation use = reference_to_target(context, copy); use.isValid())
     result.notes.push_back({"something may refer to the memory that is assigned to", use});
-  if (const clang::FunctionDecl* overload = overload_for_rvalue(context, copy))
+  if (const clang::FunctionDecl* overload = overload_for_rvalue(context, reference, copy))
     result.notes.push_back({"std::move may choose this overload, or none", overload->getLocation()});
   if (!has_plain_copy(variable.getType()))
     result.notes.push_back({"a copy of " + name + " may do more than take memory", variable.getLocation()});

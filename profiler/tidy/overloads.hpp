@@ -7,9 +7,10 @@
 
 namespace tarn::tidy {
 
-// Returns a function that the call around a copy of a variable may choose in place of its own, or that may make the
-// call ambiguous, if the copy were made of an rvalue; else null. A parameter by value of the call's own function is the
-// copy. Functions of the library have no such overload.
-const clang::FunctionDecl* overload_for_rvalue(clang::ASTContext& context, const clang::Expr& copy);
+// Returns a function or a deduction guide that the compiler may choose in place of that which makes a copy of a
+// variable, or that may make the choice ambiguous, if the copy were made of an rvalue; else null. A parameter by value
+// of the called function is the copy, or a function of the library makes it. The library has no such overload itself.
+const clang::FunctionDecl* overload_for_rvalue(clang::ASTContext& context, const clang::DeclRefExpr& reference,
+                                               const clang::Expr& copy);
 
 }  // namespace tarn::tidy
