@@ -249,61 +249,68 @@ bool any_member(const clang::CXXRecordDecl* record, clang::DeclarationName name,
   });
 }
 
+// Returns whether a function is the called one, or means the same for a moved value.
+bool is_meant(const call_site& site, const clang::FunctionDecl& function, QualType type) {
+  const clang::FunctionDecl& called = *site.called;
+  const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(&called);
+  const clang::FunctionDecl* inherited =
+      constructor == nullptr ? nullptr : constructor->getInheritedConstructor().getConstructor();
+  const clang::FunctionTemplateDecl* pattern = called.getPrimaryTemplate();
+  const clang::FunctionTemplateDecl* other_pattern = function.getDescribedFunctionTemplate();
+  if (function.getCanonicalDecl() == called.getCanonicalDecl() || &function == inherited ||
+      (pattern != nullptr && other_pattern != nullptr &&
+       pattern->getCanonicalDecl() == other_pattern->getCanonicalDecl()) ||
+      (is_of_library(called) && is_of_library(function))) {
+    return true;
+  }
+  const auto* copy = dyn_cast<clang::CXXMethodDecl>(&called);
+  const auto* move = dyn_cast<clang::CXXMethodDecl>(&function);
+  return copy != nullptr && copy->isCopyAssignmentOperator() && move != nullptr && move->isMoveAssignmentOperator() &&
+         bare_type(move->getParamDecl(0)->getType()) == type;
+}
+
+// Returns the type of the function to which a conversion gives a pointer or a reference; else null.
+const clang::FunctionProtoType* function_of_conversion(const clang::CXXConversionDecl& conversion) {
+  const QualType target = conversion.getConversionType().getNonReferenceType();
+  return (target->isPointerType() ? target->getPointeeType() : target)->getAs<clang::FunctionProtoType>();
+}
+
 // Returns another function that a call may choose for an rvalue; else null.
 const clang::FunctionDecl* other_function(clang::ASTContext& context, const call_site& site, QualType type) {
-  const bool is_library_call = is_of_library(*site.called);
   const bool is_operator = isa<clang::CXXOperatorCallExpr>(site.call);
-  const clang::FunctionTemplateDecl* own_template = site.called->getPrimaryTemplate();
-  const clang::CXXConstructorDecl* inherited = nullptr;
-  if (const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(site.called))
-    inherited = constructor->getInheritedConstructor().getConstructor();
   const clang::FunctionDecl* result = nullptr;
   const auto is_candidate = [&](const clang::NamedDecl* declaration) {
-    const clang::NamedDecl* named = declaration->getUnderlyingDecl();
-    const clang::FunctionDecl* function = named->getAsFunction();
-    if (function == nullptr || function->getCanonicalDecl() == site.called->getCanonicalDecl() ||
-        function == inherited || (is_library_call && is_of_library(*function)) ||
-        (own_template != nullptr && named->getCanonicalDecl() == own_template->getCanonicalDecl())) {
-      return false;
-    }
+    const clang::FunctionDecl* function = declaration->getUnderlyingDecl()->getAsFunction();
+    if (function == nullptr || is_meant(site, *function, type)) return false;
     const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
-    // This is the assignment that is meant.
-    if (method != nullptr && method->isMoveAssignmentOperator() &&
-        context.hasSameUnqualifiedType(method->getParamDecl(0)->getType().getNonReferenceType(), type)) {
-      const auto* called = dyn_cast<clang::CXXMethodDecl>(site.called);
-      if (called != nullptr && called->isCopyAssignmentOperator()) return false;
-    }
-    const bool is_shifted = is_operator && method != nullptr && method->isInstance();
-    const auto* signature = function->getType()->getAs<clang::FunctionProtoType>();
-    if (signature != nullptr &&
-        may_take_rvalue(context, *signature, function->getMinRequiredArguments(), site, is_shifted ? 1 : 0, type)) {
+    const bool has_object = is_operator && method != nullptr && method->isInstance();
+    if ((has_object && site.argument == 0 && method->getRefQualifier() == clang::RQ_RValue) ||
+        may_take_rvalue(context, *function->getType()->castAs<clang::FunctionProtoType>(),
+                        function->getMinRequiredArguments(), site, has_object ? 1 : 0, type)) {
       result = function;
-    }
-    return result != nullptr;
-  };
-  // An object may be called by its conversion to a pointer to a function. That of a lambda calls its operator.
-  const auto is_conversion_candidate = [&](const clang::NamedDecl* declaration) {
-    const auto* conversion = dyn_cast<clang::CXXConversionDecl>(declaration->getUnderlyingDecl());
-    if (conversion == nullptr || conversion == site.called || conversion->getParent()->isLambda()) return false;
-    const QualType target = conversion->getConversionType().getNonReferenceType();
-    const QualType pointee = target->isPointerType() ? target->getPointeeType() : target;
-    const auto* signature = pointee->getAs<clang::FunctionProtoType>();
-    if (signature != nullptr &&
-        may_take_rvalue(context, *signature, signature->getNumParams(), site, is_operator ? 1 : 0, type)) {
-      result = conversion;
     }
     return result != nullptr;
   };
   const clang::DeclarationName name = name_of_call(context, site);
   const clang::CXXRecordDecl* record = class_of_name(site);
   if (any_member(record, name, is_candidate)) return result;
-  if (record != nullptr && record->hasDefinition() && name.getCXXOverloadedOperator() == clang::OO_Call &&
-      llvm::any_of(record->getDefinition()->getVisibleConversionFunctions(), is_conversion_candidate)) {
-    return result;
-  }
   if (is_operator || !isa<clang::CXXMethodDecl>(site.called))
     any_free_function(*context.getTranslationUnitDecl(), name, is_candidate);
-  return result;
+  if (result != nullptr || record == nullptr || !record->hasDefinition() ||
+      name.getCXXOverloadedOperator() != clang::OO_Call) {
+    return result;
+  }
+  // An object may be called by its conversion to a pointer to a function. That of a lambda calls its operator.
+  for (const clang::NamedDecl* next : record->getDefinition()->getVisibleConversionFunctions()) {
+    const auto* conversion = dyn_cast<clang::CXXConversionDecl>(next->getUnderlyingDecl());
+    if (conversion == nullptr || conversion == site.called || conversion->getParent()->isLambda()) continue;
+    const clang::FunctionProtoType* function = function_of_conversion(*conversion);
+    if (function != nullptr &&
+        may_take_rvalue(context, *function, function->getNumParams(), site, is_operator ? 1 : 0, type)) {
+      return conversion;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace

@@ -245,7 +245,9 @@ void by_function_objects(const function_object& first_object, const mixed_object
 // Only an rvalue converts to the parameter of another function, or to a part of it.
 struct message {
   std::string text;
+  void operator<<(int number) && { source::put(text + "end", number); }
 };
+void operator<<(message object, long number) { source::put(object.text, number); }
 struct draft {
   std::string title, text;
   operator message() && { return {title + text}; }
@@ -278,7 +280,17 @@ template <class Value>
 void spread(std::optional<Value> object, int number) {
   source::put(object->text, number);
 }
-void by_conversions(outbox& box) {
+void by_conversions(outbox& box, message& target) {
+  message object{long_text};
+  // review: 'object'
+  // becomes: ::std::move(object) << 1;
+  // site: 0
+  object << 1;
+  message copied_object{long_text};
+  // proven: 'copied_object'
+  // becomes: target = ::std::move(copied_object);
+  // site: 0
+  target = copied_object;
   draft first{long_text, long_text};
   // review: 'first'
   // becomes: box.send(::std::move(first), 1);
