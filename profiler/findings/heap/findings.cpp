@@ -250,9 +250,9 @@ heap_findings find(const format::recording& recording, const format::recording* 
     site.peak_blocks = above_zero(site.peak_blocks);
     site.peak_bytes = above_zero(site.peak_bytes);
     site.category = categorise(site, threads[image(recording.sites[site.number].image)] > 1);
-    const thread_count count = count_threads(recording, site.allocating_threads);
-    site.threads = count.threads;
-    site.may_have_more_threads = count.may_be_more;
+    const thread_count of_site = count_threads(recording, site.allocating_threads);
+    site.threads = of_site.threads;
+    site.may_have_more_threads = of_site.may_be_more;
     site.error = error_of(site);
     std::sort(site.handovers.begin(), site.handovers.end(), more_blocks);
     findings.allocations += blocks;

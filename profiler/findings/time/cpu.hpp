@@ -16,10 +16,10 @@ namespace tarn::analyse {
 format::recording with_cpu_sites(format::recording recording);
 
 struct cpu_function {
-  code_location location;                  // of the sample that came first: the line is one of several
-  std::uint64_t self = 0;                  // samples in the function itself
-  std::uint64_t total = 0;                 // samples in it or in what it called
-  share_estimate self_share, total_share;  // of the CPU time
+  code_location location;                            // of the sample that came first: the line is one of several
+  std::uint64_t self = 0;                            // samples in the function itself
+  std::uint64_t total = 0;                           // samples in it or in what it called
+  share_estimate self_share = {}, total_share = {};  // of the CPU time
 };
 
 struct cpu_findings {

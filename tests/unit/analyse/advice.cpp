@@ -262,8 +262,9 @@ TEST(advice, a_copy_that_more_is_appended_to_is_no_view) {
     const allocation_info allocation = allocation_at(stack({copies, function, "total(std::string const&)"}));
     EXPECT_EQ(allocation.kind, allocated_kind::text);
     EXPECT_FALSE(allocation.was_copied) << function;
-    if (function != added)
+    if (function != added) {
       EXPECT_EQ(code(remedy_kind::hoist, allocation), "std::string kept;  /* in the loop: */ kept.clear();");
+    }
   }
   EXPECT_TRUE(allocation_at(stack({copies, "next(std::string const&)", "std::operator+(char)"})).was_copied)
       << "the program's function decides";
