@@ -14,7 +14,7 @@ namespace tarn::command {
 // Formats 1,234,567.
 inline std::string group_digits(std::uint64_t number) {
   std::string digits = std::to_string(number);
-  for (std::size_t position = digits.size(); position > 3; position -= 3) digits.insert(position - 3, ",");
+  for (std::size_t position = digits.size(); position > 3; position -= 3) digits.insert(position - 3, 1, ',');
   return digits;
 }
 
