@@ -280,7 +280,7 @@ template <class Value>
 void spread(std::optional<Value> object, int number) {
   source::put(object->text, number);
 }
-void by_conversions(outbox& box, message& target) {
+void by_conversions(outbox& box, message target) {
   message object{long_text};
   // review: 'object'
   // becomes: ::std::move(object) << 1;
