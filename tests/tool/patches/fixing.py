@@ -12,7 +12,7 @@ import prices
 from paths import HANG_S, PATHS
 
 NOISY = 16  # the one error whose list of sites is printed
-PATCHES = 15  # of the program below
+PATCHES = 13  # of the program below
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-fix-test-")
 ROOT = pathlib.Path(SHARED.name).resolve() / "project"
 SOURCES = {
