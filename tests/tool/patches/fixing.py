@@ -155,16 +155,6 @@ std::size_t given_away() {
     return std::make_pair(1, text).second.size();  // given
 }
 
-std::size_t gathered(int count) {
-    std::vector<std::string> list;
-    for (int i = 0; i < count; ++i) {
-        std::string text(60, 'x');
-        text[0] = 'y';
-        list.push_back(text);  // gathered
-    }
-    return list.size();
-}
-
 int single(int number);
 
 int main() {
@@ -181,7 +171,6 @@ int main() {
         for (int number = 0; number < 20; ++number) sum += static_cast<long>(length_of(long_text));
         for (int number = 0; number < 20; ++number) sum += static_cast<long>(size_of(long_text));
         for (int number = 0; number < 40; ++number) sum += static_cast<long>(given_away());
-        sum += static_cast<long>(gathered(40));
     }
     std::printf("%ld\\n", sum);
 }
