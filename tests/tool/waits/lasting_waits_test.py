@@ -66,6 +66,7 @@ class LastingWaits(AttachTest):
                 self.assertIn("A deadlock: 2 threads waited for each other from before the recording until its end.",
                               " ".join(text.split()))
                 self.assertIn("until its end, 2 of them for each other: a deadlock.", " ".join(text.split()))
+                self.assertNotIn("tarn record --cpu", text)
                 self.assertRegex(" ".join(text.split()),
                                  rf"1\. a deadlock: thread {first['threads'][0]} waited for the mutex at "
                                  rf"0x{first['address']:x}, which thread {first['holder']} had and which waited for it "
