@@ -21,6 +21,7 @@ namespace tarn::preload {
 constinit thread_local bool detail::is_inside_recorder = false;
 constinit std::atomic<bool> detail::has_started = false;
 constinit std::atomic<bool> detail::is_heap_off = false;
+constinit std::atomic<bool> detail::is_lock_off = false;
 
 namespace {
 
@@ -73,8 +74,9 @@ void begin(int, char**, char** environment) noexcept {
   const hidden_thread hidden;
   (void)next();
   look_for_python();
-  if (!attach(environment) || !start() || !has(format::heap_kind))
-    detail::is_heap_off.store(true, std::memory_order_relaxed);
+  const bool is_recording = attach(environment) && start();
+  detail::is_heap_off.store(!is_recording || !has(format::heap_kind), std::memory_order_relaxed);
+  detail::is_lock_off.store(!is_recording || !has(format::lock_kind), std::memory_order_relaxed);
 }
 // The attribute `constructor` cannot be used: the compiler may merge such functions, and then passes no arguments.
 using constructor = void (*)(int, char**, char**);
@@ -149,6 +151,7 @@ void read_python_frames(thread& self, const caller& caller) noexcept {
 
 bool start_late(long file) noexcept {
   detail::is_heap_off.store(false, std::memory_order_relaxed);
+  detail::is_lock_off.store(false, std::memory_order_relaxed);
   note_thread_name();  // threads may have set one before
   look_for_python();
   return next() != nullptr && attach_to(file) && start();

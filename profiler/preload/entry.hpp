@@ -18,6 +18,7 @@ namespace detail {
 extern constinit thread_local bool is_inside_recorder;
 extern constinit std::atomic<bool> has_started;  // true once this process is recorded and set up for it
 extern constinit std::atomic<bool> is_heap_off;  // true once it is known that no block of this process is recorded
+extern constinit std::atomic<bool> is_lock_off;  // the same for its locks
 // NOLINTEND(bugprone-dynamic-static-initializers)
 }  // namespace detail
 

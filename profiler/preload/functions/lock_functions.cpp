@@ -90,6 +90,8 @@ template <class Result, class Lock, class Try, class Wait>
       if (!Result::is_busy(result)) [[likely]]
         return result;
     }
+  } else if (detail::is_lock_off.load(std::memory_order_relaxed)) {
+    return wait(lock);
   }
   if (!records_acquisition()) {
     if (look.self == nullptr) return wait(lock);
@@ -117,7 +119,7 @@ template <class Result, class Lock, class Try>
     if (Result::is_acquired(result)) push_unrecorded(*look.self, lock, type, is_shared, caller);
     return result;
   }
-  if (!records_acquisition()) return attempt(lock);
+  if (detail::is_lock_off.load(std::memory_order_relaxed) || !records_acquisition()) return attempt(lock);
   return attempt_counted<Result>(lock, type, is_shared, caller, attempt);
 }
 
@@ -245,7 +247,7 @@ template <class Function>
 #define TARN_UNLOCK(name, type, ...)                                                              \
   TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                  \
     const void* const address = const_cast<const void*>(static_cast<const volatile void*>(lock)); \
-    if (release_unrecorded(address)) [[likely]]                                                   \
+    if (release_unrecorded(address) || detail::is_lock_off.load(std::memory_order_relaxed))       \
       return next_##name()(lock);                                                                 \
     release_counted(address, TARN_CALLER());                                                      \
     const int result = next_##name()(lock);                                                       \
@@ -356,7 +358,7 @@ TARN_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec*
                         reinterpret_cast<long>(deadline));
 }
 TARN_EXPORT int sem_post(sem_t* semaphore) noexcept {
-  const bool is_counted = !post_unrecorded(semaphore);
+  const bool is_counted = !post_unrecorded(semaphore) && !detail::is_lock_off.load(std::memory_order_relaxed);
   if (is_counted) [[unlikely]]
     post_counted(semaphore, TARN_CALLER());
   const int result = next_sem_post()(semaphore);
