@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "profiler/findings/time/sampled_shares.hpp"
 #include "profiler/findings/waits/awaited_locks.hpp"
 #include "profiler/findings/waits/call_names.hpp"
 #include "profiler/findings/waits/stacks.hpp"
@@ -272,11 +273,12 @@ class follower {
       if (kind.state != lane_state::lock && kind.state != lane_state::unknown)
         sums.add(kind, stack_of(site), site, part_of_waits(link, held_ns));
     };
+    const sampled_shares shares(recording_);
     for (const auto& [key, counts] : recording_.cpu.cells) {
       if (key.site == 0 || !link.holders.contains(key.thread) || !functions.has_later(key.site)) continue;
       if (counts[format::waiting_ns] != 0)
         add_work(wait_kind_of(stack_of(key.site)), key.site, counts[format::waiting_ns]);
-      add_work({lane_state::running, ""}, key.site, counts[format::cpu_samples] * recording_.cpu.interval_ns);
+      add_work({lane_state::running, ""}, key.site, shares.ns_of(key.thread, counts[format::cpu_samples]));
     }
     if (recording_.cpu.cells.empty()) {
       for (const auto& [key, counts] : recording_.calls) {

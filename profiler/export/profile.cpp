@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/findings/time/sampled_shares.hpp"
 #include "profiler/format/recorder_library.hpp"
 #include "profiler/symbols/names.hpp"
 
@@ -136,10 +137,11 @@ void profile::add_calls(const analyse::call_findings& calls_made) {
 }
 
 void profile::add_cpu() {
+  const analyse::sampled_shares shares(recording_);
   for (const auto& [key, value] : recording_.cpu.cells) {
     if (value[format::cpu_samples] != 0) {
       sample activity = {key.site, key.thread, key.thread, sample_source::cpu, "running", {}, {}};
-      activity.sums[cpu_time] = value[format::cpu_samples] * recording_.cpu.interval_ns;
+      activity.sums[cpu_time] = shares.ns_of(key.thread, value[format::cpu_samples]);
       add(activity);
     }
     if (value[format::waiting_ns] != 0) {

@@ -104,9 +104,12 @@ std::vector<use> samples_in(const cpu_findings& findings) {
   for (const cpu_function& function : findings.functions) {
     if (function.self == 0) continue;
     uses.push_back(made_of("runs", {function.location}));
-    uses.back().nanoseconds = function.self * findings.interval_ns;
-    uses.back().time_deviation =
-        std::sqrt(static_cast<double>(function.self)) * static_cast<double>(findings.interval_ns);
+    uses.back().nanoseconds = findings.shares.ns_of(function.self_share.share);
+    const double by_number =
+        static_cast<double>(uses.back().nanoseconds) / std::sqrt(static_cast<double>(function.self));
+    const double of_share =
+        static_cast<double>(findings.shares.ns_of(function.self_share.error)) / deviations_of_95_percent;
+    uses.back().time_deviation = std::max(by_number, of_share);
   }
   return uses;
 }

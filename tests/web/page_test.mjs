@@ -42,7 +42,7 @@ const tests = {
     const data = example();
     data.memory = {peak_bytes: 10 * 2 ** 20, peak_ns: 0.5e9, end_bytes: 2 ** 20, resident_bytes: 30 * 2 ** 20};
     const [inner, outer] = [data.sites[0].stack, data.sites[3].stack];
-    data.cpu = {samples: 100, interval_ns: 5e6, kernel: 20, weights: [[inner, 70, 10, 0, 2e9], [outer, 30, 10, 1], [outer, 0, 0, 1, 7e9]]};
+    data.cpu = {samples: 100, interval_ns: 5e6, kernel: 20, weights: [[inner, 3.5e8, 5e7, 0, 2e9], [outer, 1.5e8, 5e7, 1], [outer, 0, 0, 1, 7e9]]};
     const page = await open(write_page(template, data, `${folder}/cpu.html`));
     const text = await page.innerText('.cards');
     for (const phrase of ['Memory', '10 MiB', 'Heap peak at 0.5 s', 'up to 30 MiB', 'Never freed: 1.0 MiB', 'CPU', '500 ms', '100 samples; 20 % in the kernel', 'Most in make_0: 70 %']) {

@@ -143,12 +143,11 @@ export interface Call {
   predicted?: {saved_ns?: Range; at_least?: boolean; reason?: string};
 }
 
-// Samples of the processor, each of `interval_ns` of CPU time.
+// Samples of the processor, and the CPU time that they stand for.
 export interface Cpu {
   samples?: number;
-  interval_ns?: number;
   kernel?: number;
-  weights?: [number, number, number, number, number?][];  // node, samples, those in the kernel, thread, ns waited
+  weights?: [number, number, number, number, number?][];  // node, ns, those in the kernel, thread, ns waited
 }
 
 // The time of a thread in one state; of waits, that at one location and for one holder.

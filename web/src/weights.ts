@@ -61,11 +61,10 @@ export function weights(data: Data, filter: Filter): Weight[] {
     if (value > 0 && wanted) all_weights.push({node, value, category, index});
   };
   if (metric.table === 'cpu') {
-    const {weights: samples = [], interval_ns = 0} = data.cpu ?? {};
-    samples.forEach(([node, count, kernel, thread], index) => {
+    (data.cpu?.weights ?? []).forEach(([node, ns, kernel_ns, thread], index) => {
       if (filter.thread !== '' && filter.thread !== String(thread)) return;
-      add(node, (count - kernel) * interval_ns, 'program', index);
-      add(node, kernel * interval_ns, 'kernel', index);
+      add(node, ns - kernel_ns, 'program', index);
+      add(node, kernel_ns, 'kernel', index);
     });
   } else if (metric.table === 'time') {
     (data.cpu?.weights ?? []).forEach(([node, , , thread, waited_ns = 0], index) => {

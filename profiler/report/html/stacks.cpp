@@ -80,10 +80,12 @@ void html_stacks::add_to_locks(json& locks) {
 
 void html_stacks::add_to_cpu(json& cpu) {
   if (!cpu.is_object()) return;
+  const analyse::sampled_shares& shares = analysis_.cpu().shares;
   cpu["weights"] = json::array();
   for (const auto& [key, counts] : recording_.cpu.cells) {
     if (counts[format::cpu_samples] == 0 && counts[format::waiting_ns] == 0) continue;
-    cpu["weights"].push_back(json{node(key.site), counts[format::cpu_samples], counts[format::cpu_kernel], key.thread,
+    cpu["weights"].push_back(json{node(key.site), shares.ns_of(key.thread, counts[format::cpu_samples]),
+                                  shares.ns_of(key.thread, counts[format::cpu_kernel]), key.thread,
                                   counts[format::waiting_ns]});
   }
 }

@@ -27,7 +27,7 @@ class html_stacks {
   // thread.
   void add_to_calls(nlohmann::json& calls);
   void add_to_locks(nlohmann::json& locks);
-  // Adds to `cpu`, unless it is null: `weights`, of node, samples, those in the kernel, and thread.
+  // Adds to `cpu`, unless it is null: `weights`, of node, ns of CPU time, those in the kernel, and thread.
   void add_to_cpu(nlohmann::json& cpu);
   // Returns triples of the allocating thread, the freeing thread, and blocks.
   nlohmann::json crossings() const;

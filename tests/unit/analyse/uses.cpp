@@ -102,9 +102,13 @@ code_location location_of(const char* function) {
 
 TEST(uses, samples_differ_by_more_than_their_error) {
   const auto samples = [](std::uint64_t self) {
+    format::recording recording;
+    recording.cpu.interval_ns = 5'000'000;
+    recording.cpu.cells[{0, 0}][format::cpu_samples] = self;
     cpu_findings findings;
-    findings.interval_ns = 5'000'000;
-    findings.functions = {{location_of("parse(int)"), self, self}, {location_of("main"), 0, self}};
+    findings.shares = sampled_shares(recording);
+    findings.functions = {{location_of("parse(int)"), self, self, {1, 0.01}, {1, 0.01}},
+                          {location_of("main"), 0, self, {0, 0.01}, {1, 0.01}}};
     return samples_in(findings);
   };
   ASSERT_EQ(samples(100).size(), 1U) << "main itself never ran";

@@ -506,8 +506,12 @@ TEST(sampled_shares, are_those_of_the_time_that_brief_threads_ran) {
   EXPECT_DOUBLE_EQ(shares.share_of(brief).share, 0.2);
   EXPECT_DOUBLE_EQ(shares.share_of(half).share, 0.1);
   EXPECT_DOUBLE_EQ(shares.share_of(steady).share, 0.8);
-  EXPECT_NEAR(shares.share_of(brief).error, 0.2 * 0.6576, 0.01) << "two samples tell little";
+  EXPECT_NEAR(shares.share_of(brief).error, 0.2 * 0.808, 0.001) << "two samples tell little";
   EXPECT_GT(shares.share_of(half).error, 0.08);
+  EXPECT_EQ(shares.ns_of(0.2), 100U);
+  EXPECT_EQ(shares.ns_of(50, 1), 50U) << "a sample of brief threads stands for half of their time";
+  EXPECT_EQ(shares.ns_of(0, 60), 300U);
+  EXPECT_EQ(shares.ns_of(1, ~0ULL), 10'000'000'000'000'000'000ULL) << "more than an integer holds";
 }
 
 TEST(sampled_shares, of_threads_without_a_sample_are_in_each_error) {
@@ -515,8 +519,20 @@ TEST(sampled_shares, of_threads_without_a_sample_are_in_each_error) {
   analyse::sampled_shares::samples steady{};
   steady[shares.class_of(0)] = 80;
   EXPECT_DOUBLE_EQ(shares.share_of(steady).share, 0.8);
-  EXPECT_NEAR(shares.share_of(steady).error, 0.2 + 0.8 / 80, 1e-9);
-  EXPECT_NEAR(shares.share_of({}).error, 0.2 + 0.8 / 80, 1e-9);
+  EXPECT_NEAR(shares.share_of(steady).error, 0.2 + 0.8 * 2 / 80, 1e-9) << "two threads may miss a sample each";
+  EXPECT_NEAR(shares.share_of({}).error, 0.2 + 0.8 * 2 / 80, 1e-9);
+}
+
+// The first sample of each is at its fifth nanosecond, whatever the function is that runs there.
+TEST(sampled_shares, of_threads_with_one_sample_each_are_not_known) {
+  format::recording recording;
+  recording.cpu.interval_ns = 5;
+  for (std::uint32_t thread = 0; thread < 200; ++thread) recording.cpu.cells[{1, thread}] = {1, 0, 0, 9};
+  const analyse::sampled_shares shares(recording);
+  analyse::sampled_shares::samples all{};
+  all[shares.class_of(0)] = 200;
+  EXPECT_DOUBLE_EQ(shares.share_of(all).share, 1);
+  EXPECT_DOUBLE_EQ(shares.share_of(all).error, 1);
 }
 
 TEST(sampled_shares, are_those_of_the_samples_where_the_kernel_is_hidden) {
@@ -526,7 +542,8 @@ TEST(sampled_shares, are_those_of_the_samples_where_the_kernel_is_hidden) {
   analyse::sampled_shares::samples part{};
   part[shares.class_of(50)] = 20;
   EXPECT_DOUBLE_EQ(shares.share_of(part).share, 0.2);
-  EXPECT_DOUBLE_EQ(shares.share_of(part).error, analyse::share_error(20, 100));
+  EXPECT_DOUBLE_EQ(shares.share_of(part).error, 1) << "as many threads as samples";
+  EXPECT_EQ(shares.ns_of(0, 1), 5U) << "an interval, since the time of the thread has that in the kernel";
 }
 
 }  // namespace

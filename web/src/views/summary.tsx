@@ -3,7 +3,7 @@ import type {JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import type {View} from '../view';
 import {Bar, Code_location} from '../parts';
-import type {Call, Lock, Range, Verdict} from '../recording';
+import type {Call, Data, Lock, Range, Verdict} from '../recording';
 import {metrics, on_purpose, weights} from '../weights';
 import {seconds} from './timeline';
 import {cut, format_bytes, format_count, format_duration, format_error, format_estimate, format_number, grouped, is_estimate, middle, plural, shown} from '../formatting';
@@ -107,15 +107,20 @@ function Source_card({title, amount, detail, range, missing, open}:
   );
 }
 
+const sum_of = (parts: {value: number}[]) => parts.reduce((sum, {value}) => sum + value, 0);
+
+const cpu_weights = (data: Data) =>
+  weights(data, {metric: metrics.find((metric) => metric.name === 'cpu')!, category: '', thread: '', text: ''});
+
 function cpu_detail({data, names}: View): string {
-  const samples = weights(data, {metric: metrics.find((metric) => metric.name === 'cpu')!, category: '', thread: '', text: ''});
-  const total = samples.reduce((sum, {value}) => sum + value, 0);
+  const samples = cpu_weights(data);
+  const total = sum_of(samples);
   // Several stacks may have the same function.
   const by_function = new Map<string, number>();
   for (const {node, value} of samples) by_function.set(names.label(node), (by_function.get(names.label(node)) ?? 0) + value);
   const [label, value] = [...by_function].reduce((best, entry) => (entry[1] > best[1] ? entry : best), ['', 0]);
   const percent = (part: number) => format_number((100 * part) / Math.max(total, 1));
-  const kernel = data.cpu!.kernel ? `; ${percent(data.cpu!.kernel * (data.cpu!.interval_ns ?? 0))} % in the kernel` : '';
+  const kernel = data.cpu!.kernel ? `; ${percent(sum_of(samples.filter(({category}) => category === 'kernel')))} % in the kernel` : '';
   return `${plural(data.cpu!.samples ?? 0, 'sample')}${kernel}. Most in ${label}: ${percent(value)} %.`;
 }
 
@@ -247,7 +252,7 @@ export function Summary({view}: {view: View}): JSX.Element {
         )}
         {!!data.cpu?.samples && (
           <Source_card title="CPU" open={() => change({tab: 'flame', metric: 'cpu', zoom: '0', pin: '', q: '', category: '', thread: ''})}
-            amount={format_duration(data.cpu.samples * (data.cpu.interval_ns ?? 0))} detail={cpu_detail(view)} />
+            amount={format_duration(sum_of(cpu_weights(data)))} detail={cpu_detail(view)} />
         )}
         <Source_card title="Heap" missing={!has_heap} open={() => change({tab: 'sites'})} range={view.unit === '% of CPU' ? timed(heap.now_ns) : undefined}
           amount={has_heap ? heap_cost : missing_text}
