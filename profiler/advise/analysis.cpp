@@ -78,7 +78,7 @@ analysis::analysis(format::recording recording, cost_model costs, analysis_optio
       costs_(std::move(costs)),
       measured_cpu_ns_(options.measured_cpu_ns),
       heap_(find(recording_, options.whole)),
-      symbols_(recording_),
+      symbols_(recording_, std::move(options.deciding)),
       predictor_(recording_, costs_),
       whole_(predictor_.program_costs_of(heap_, options.measured_cpu_ns)) {
   sort_by_cost(heap_.sites);

@@ -80,6 +80,7 @@ struct analysis_options {
   double measured_cpu_ns = 0;                // see predictor
   const format::recording* whole = nullptr;  // see find(); used only in the constructor
   std::vector<std::string> wrappers = {};    // see deciding_frames
+  std::vector<std::string> deciding = {};    // functions that are no wrappers, whatever their names say
   bool separates_stacks = false;             // sites() are those of heap()
 };
 

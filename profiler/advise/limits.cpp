@@ -206,8 +206,10 @@ limit limit_of(std::string_view expression) {
 
 bool is_at(const limit& limit, std::string_view function) { return is_called(function, limit.function); }
 
+bool is_in(const limit& limit, std::string_view file) { return ends_in(file, limit.file, "/"); }
+
 bool is_meant(const limit& limit, std::string_view function, std::string_view file) {
-  return (limit.function.empty() || is_at(limit, function)) && (limit.file.empty() || ends_in(file, limit.file, "/"));
+  return (limit.function.empty() || is_at(limit, function)) && (limit.file.empty() || is_in(limit, file));
 }
 
 bool is_share(metric_kind metric) {

@@ -96,6 +96,8 @@ struct limit_check {
 
 // Returns whether the limit applies to a function, given with its scopes and without arguments.
 bool is_at(const limit& limit, std::string_view function);
+// Returns the same for the path of a source file.
+bool is_in(const limit& limit, std::string_view file);
 // Returns whether the limit applies to a place of the source.
 bool is_meant(const limit& limit, std::string_view function, std::string_view file);
 

@@ -235,16 +235,32 @@ std::string missing_source(const limit& limit, const format::recording& recordin
   return "";
 }
 
-// Returns why no site can be in the function of the limit: the name is misspelt or the function was renamed. Empty if
+// Returns why no site can be in the function or the file of the limit: the name is misspelt, or was changed. Empty if
 // the limit can be checked.
-std::string missing_function(const limit& limit, const std::vector<analyse::location_sums>& locations,
-                             analyse::analysis& analysis) {
-  const auto is_meant = [&](const analyse::location_sums& sums) { return analyse::is_at(limit, sums.function); };
-  if (limit.function.empty() || std::any_of(locations.begin(), locations.end(), is_meant)) return "";
-  const auto is_wanted = [&](const std::string& name) {
+std::string missing_place(const limit& limit, const std::vector<analyse::location_sums>& locations,
+                          analyse::analysis& analysis) {
+  const auto is_meant = [&](const analyse::location_sums& sums) {
+    return analyse::is_meant(limit, sums.function, sums.file);
+  };
+  if (std::any_of(locations.begin(), locations.end(), is_meant)) return "";
+  const auto is_function = [&](const std::string& name) {
     return analyse::is_at(limit, analyse::without_arguments(name));
   };
-  return analysis.names().has_function(is_wanted) ? "" : "no recorded stack or program has a function of that name";
+  if (!limit.function.empty() && !analysis.names().has_function(is_function))
+    return "no recorded stack or program has a function of that name";
+  const auto is_file = [&](const std::string& name) { return analyse::is_in(limit, name); };
+  if (!limit.file.empty() && !analysis.names().has_file(is_file))
+    return "no recorded stack or program has a source file of that name";
+  return "";
+}
+
+// Returns the functions that limits name. A report passes over functions that seem to allocate for their callers only.
+std::vector<std::string> named_functions(const std::vector<limit>& limits) {
+  std::vector<std::string> names;
+  for (const limit& limit : limits) {
+    if (!limit.function.empty()) names.push_back(limit.function);
+  }
+  return names;
 }
 
 // Takes the limits that cannot be checked out of `limits`.
@@ -256,7 +272,7 @@ std::vector<unchecked_limit> take_unchecked(std::vector<limit>& limits,
     const format::recording& recording = analysis.recording();
     std::string reason = missing_source(limit, recording);
     if (reason.empty()) reason = missing_memory(limit, analysis);
-    if (reason.empty()) reason = missing_function(limit, locations, analysis);
+    if (reason.empty()) reason = missing_place(limit, locations, analysis);
     if (reason.empty()) return false;
     const bool is_restricted = limit.metric == limit::metric_kind::system_calls && recording.unrecorded.is_restricted;
     unchecked.push_back({limit, reason, is_restricted ? exit_code::io_error : exit_code::usage});
@@ -290,7 +306,7 @@ bool gate(const gate_request& request) {
   }
   std::string bytes = recording_content(request.path);
   format::recording recording = parse_recording(request.path, bytes);
-  if (!recording.damage.empty() || !recording.has_ended) {
+  if (!recording.damage.empty() || !recording.has_ended || recording.work.is_missing()) {
     fail(exit_code::io_error, "{}: the recording is incomplete; gates need a complete run", request.path);
   }
   const auto has = [&](limit::metric_kind metric) {
@@ -299,7 +315,7 @@ bool gate(const gate_request& request) {
   if (!has(limit::metric_kind::growth)) bytes.clear();  // nothing else needs the history
   analyse::analysis analysis(std::move(recording),
                              has(limit::metric_kind::share) ? machine_costs(false) : analyse::cost_model(),
-                             {.bytes = std::move(bytes), .wrappers = {}});
+                             {.bytes = std::move(bytes), .deciding = named_functions(limits)});
   if (has(limit::metric_kind::share)) replay_dearest(analysis, analysis.grouped_sites());  // as a report does
   const analyse::located_sums located = sums_by_location(analysis);
   const std::vector<unchecked_limit> unchecked = take_unchecked(limits, located.locations, analysis);

@@ -72,7 +72,34 @@ std::string function_of(Dwarf_Die* scope) {
   }
   const char* const name = dwarf_diename(scope);
   if (name == nullptr) return {};
-  return std::string_view(name) == "operator()" ? operator_in_its_scope(*scope) : name;
+  if (std::string_view(name) == "operator()") return operator_in_its_scope(*scope);
+  // GCC gives the function of an OpenMP region its linkage name alone, `_Z6regioni._omp_fn.0`.
+  return std::string_view(name).starts_with("_Z") ? demangle(name) : name;
+}
+
+// Returns whether debug information describes a parameter of the function, which that of -g1 does not.
+bool describes_parameters(Dwarf_Die function) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die origin;
+  for (const unsigned kind : {unsigned{DW_AT_abstract_origin}, unsigned{DW_AT_specification}}) {
+    if (dwarf_attr(&function, kind, &attribute) != nullptr && dwarf_formref_die(&attribute, &origin) != nullptr)
+      function = origin;
+  }
+  Dwarf_Die child;
+  if (dwarf_child(&function, &child) != 0) return false;
+  do {
+    if (dwarf_tag(&child) == DW_TAG_formal_parameter) return true;
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return false;
+}
+
+// Returns whether the function returns nothing, a number, or an enumeration. Returns false if that is not known.
+bool returns_no_block(Dwarf_Die function) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die type;
+  if (dwarf_attr_integrate(&function, DW_AT_type, &attribute) == nullptr) return describes_parameters(function);
+  if (dwarf_formref_die(&attribute, &type) == nullptr || dwarf_peel_type(&type, &type) != 0) return false;
+  return dwarf_tag(&type) == DW_TAG_base_type || dwarf_tag(&type) == DW_TAG_enumeration_type;
 }
 
 }  // namespace
@@ -85,19 +112,27 @@ struct symbols::files {
   ~files() { dwfl_end(session); }
 
   bool has_symbol(const std::function<bool(const std::string&)>& is_wanted) {
-    bool is_found = false;
-    const auto search = [&](Dwfl_Module* module) {
+    return has_module([&](Dwfl_Module* module) {
       const std::vector<const char*>& names = table_of(module).names();
-      is_found = std::any_of(names.begin(), names.end(), [&](const char* name) { return is_wanted(demangle(name)); });
-      return is_found ? DWARF_CB_ABORT : DWARF_CB_OK;
-    };
-    dwfl_getmodules(
-        session,
-        [](Dwfl_Module* module, void**, const char*, Dwarf_Addr, void* searcher) {
-          return static_cast<int>((*static_cast<decltype(search)*>(searcher))(module));
-        },
-        const_cast<void*>(static_cast<const void*>(&search)), 0);
-    return is_found;
+      return std::any_of(names.begin(), names.end(), [&](const char* name) { return is_wanted(demangle(name)); });
+    });
+  }
+
+  bool has_source(const std::function<bool(const std::string&)>& is_wanted) {
+    return has_module([&](Dwfl_Module* module) {
+      Dwarf_Die* unit = nullptr;
+      Dwarf_Addr bias = 0;
+      while ((unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr) {
+        Dwarf_Files* names = nullptr;
+        std::size_t count = 0;
+        if (dwarf_getsrcfiles(unit, &names, &count) != 0) continue;
+        for (std::size_t index = 1; index < count; ++index) {
+          const char* const name = dwarf_filesrc(names, index, nullptr, nullptr);
+          if (name != nullptr && is_wanted(name)) return true;
+        }
+      }
+      return false;
+    });
   }
 
   // Returns the place of `address` itself, followed by the call of each function inlined there.
@@ -111,12 +146,30 @@ struct symbols::files {
       next.line = frame.line;
       next.function =
           frame.function ? name_of(module, *frame.function, frame) : demangle(table_of(module).name_at(address));
+      next.returns_no_block = frame.function && returns_no_block(*frame.function);
       locations.push_back(next);
     }
     return locations;
   }
 
  private:
+  template <class Search>
+  bool has_module(const Search& search) {
+    struct state {
+      const Search& search;
+      bool is_found = false;
+    } searched{search};
+    dwfl_getmodules(
+        session,
+        [](Dwfl_Module* module, void**, const char*, Dwarf_Addr, void* argument) {
+          state& current = *static_cast<state*>(argument);
+          current.is_found = current.search(module);
+          return static_cast<int>(current.is_found ? DWARF_CB_ABORT : DWARF_CB_OK);
+        },
+        &searched, 0);
+    return searched.is_found;
+  }
+
   struct dwarf_frame {
     std::optional<Dwarf_Die> function;
     const char* file;  // null if it is not known
@@ -208,7 +261,8 @@ struct symbols::files {
   }
 };
 
-symbols::symbols(const format::recording& recording) : recording_(recording) {}
+symbols::symbols(const format::recording& recording, std::vector<std::string> deciding)
+    : recording_(recording), deciding_(std::move(deciding)) {}
 symbols::~symbols() = default;
 
 symbols::files& symbols::files_of(std::uint32_t image) {
@@ -259,21 +313,36 @@ const std::vector<code_location>& symbols::resolve(std::uint32_t image, std::uin
     location.module = module->path;
     location.offset = address - module->bias;
     location.is_interpreter = (module->own_functions & format::own_python) != 0;
+    const std::string function = deciding_.empty() ? std::string() : without_arguments(location.function);
+    if (std::any_of(deciding_.begin(), deciding_.end(),
+                    [&](const std::string& name) { return is_called(function, name); }))
+      location.returns_no_block = true;
   }
   return locations;
 }
 
-bool symbols::has_function(const std::function<bool(const std::string&)>& is_wanted) {
+bool symbols::is_on_stack(const std::function<bool(const code_location&)>& is_wanted) {
   for (const format::site_facts& site : recording_.sites) {
     for (const std::uint64_t frame : site.frames) {
       const std::vector<code_location>& locations = resolve(site.image, frame);
-      if (std::any_of(locations.begin(), locations.end(),
-                      [&](const code_location& location) { return is_wanted(location.function); }))
-        return true;
+      if (std::any_of(locations.begin(), locations.end(), is_wanted)) return true;
     }
   }
+  return false;
+}
+
+bool symbols::has_function(const std::function<bool(const std::string&)>& is_wanted) {
+  if (is_on_stack([&](const code_location& location) { return is_wanted(location.function); })) return true;
   for (std::uint32_t image = 0; image <= recording_.images; ++image) {
     if (files_of(image).has_symbol(is_wanted)) return true;
+  }
+  return false;
+}
+
+bool symbols::has_file(const std::function<bool(const std::string&)>& is_wanted) {
+  if (is_on_stack([&](const code_location& location) { return is_wanted(location.file); })) return true;
+  for (std::uint32_t image = 0; image <= recording_.images; ++image) {
+    if (files_of(image).has_source(is_wanted)) return true;
   }
   return false;
 }

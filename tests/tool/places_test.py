@@ -92,6 +92,25 @@ class Places(FolderTest):
                 self.assertIn("places::main", names)
                 self.assertEqual([name for name in names if name.startswith("<") or "::<" in name or "::h" in name], [])
 
+    def test_a_gate_counts_in_each_function_and_file_that_it_names(self):
+        """Also in one that seems to allocate for others, and in a region of OpenMP."""
+        source = SOURCE.parent / "names.cpp"
+        self.run_program("g++", "-std=c++20", "-O2", "-g", "-fopenmp", source, "-o", "program")
+        decided = {count: site["stack"][site["frame_index"]]["function"].split("(")[0]
+                   for count, site in ((count, self.site(count)) for count in (1000, 2000, 3000))}
+        self.assertEqual(decided, {1000: "process_allocation", 2000: "main", 3000: "region"})
+        for place, count in (("function process_allocation", 1000), ("function alloc_text", 2000),
+                             ("function region", 3000), ("file names.cpp", 6000)):
+            with self.subTest(place=place):
+                limit = f"allocations at {place} <= "
+                self.run_program(PATHS.tarn, "gate", "rec", "--max", f"{limit}{count}")
+                broken = self.run_program(PATHS.tarn, "gate", "rec", "--max", f"{limit}{count - 1}", code=1)
+                self.assertIn(f"allocations at {place}: {count:,}, limit {count - 1:,}; ", broken)
+        for file in "nosuch.cpp", "ames.cpp":
+            refused = super().run_program(PATHS.tarn, "gate", "rec", "--max", f"bytes at file {file} <= 1", code=2)
+            self.assertIn("cannot be checked in rec: no recorded stack or program has a source file of that name",
+                          refused.stderr)
+
     def test_debug_information_comes_from_a_server_that_the_environment_names(self):
         """Of a program whose debug information is on a debuginfod server alone."""
         if shutil.which("debuginfod") is None:

@@ -39,15 +39,16 @@ bool is_operator_of_allocation(std::string_view name) {
   });
 }
 
-// Returns whether a free function allocates for its callers: xmalloc, g_strdup, PyMem_Malloc, AllocSetAlloc …
-bool allocates_for_others(std::string_view function) {
-  std::string name(qualified_name(function));
+// Returns whether a free function allocates for its callers: xmalloc, g_strdup, PyMem_Malloc, AllocSetAlloc … One such
+// as posix_memalign may return a number.
+bool allocates_for_others(const code_location& location) {
+  std::string name(qualified_name(location.function));
   name.resize(std::min(name.find('('), name.size()));
   if (name.find("::") != std::string::npos || name.find('<') != std::string::npos) return false;
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return std::tolower(letter); });
   constexpr std::array parts = {"alloc", "strdup", "strndup", "memdup", "memalign"};
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](const char* word) { return name.find(word) != std::string::npos; });
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  return std::any_of(parts.begin(), parts.end(), has) && (!location.returns_no_block || has("memalign"));
 }
 
 // `locations` are the functions inlined at a frame, with the frame's own function last.
@@ -85,7 +86,7 @@ bool is_wrapper(const code_location& location) {
   const std::string_view name = qualified_name(location.function);
   return is_library(name) || is_operator_of_allocation(name) || is_runtime_module(location.module) ||
          location.file.starts_with("/usr/include/") || is_of_rusts_library(location.file) ||
-         allocates_for_others(location.function);
+         allocates_for_others(location);
 }
 
 bool grows_container(std::string_view function) {
@@ -117,7 +118,7 @@ deciding_frames::deciding_frames(const format::recording& recording, const std::
       const bool is_last = index + 1 == site.frames.size();
       const std::vector<code_location>& locations = locations_at(site, index);
       if (!all_pass_on(locations) &&
-          (is_last || !is_nameless(locations) || !allocates_for_others(locations_at(site, index + 1).back().function)))
+          (is_last || !is_nameless(locations) || !allocates_for_others(locations_at(site, index + 1).back())))
         break;
       ++index;
     }

@@ -14,7 +14,8 @@
 
 namespace tarn::analyse {
 
-// Returns whether a function only allocates for its callers, judged by its name, its file or its module.
+// Returns whether a function only allocates for its callers, judged by its name, what it returns, its file or its
+// module.
 bool is_wrapper(const code_location& location);
 // Returns whether a function of the standard library gives a container a larger buffer and frees the old one, judged by
 // its name.

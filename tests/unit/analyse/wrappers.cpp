@@ -24,6 +24,17 @@ TEST(wrappers, functions_that_allocate_for_others_pass_on) {
   }
 }
 
+TEST(wrappers, what_returns_no_block_does_not_pass_it_on) {
+  code_location location{"process_allocation(int)", "", 1, "/home/program", 0x10};
+  EXPECT_TRUE(is_wrapper(location)) << "nothing is known of what it returns";
+  location.returns_no_block = true;
+  EXPECT_FALSE(is_wrapper(location));
+  location.function = "ngx_posix_memalign(void**, unsigned long, unsigned long)";
+  EXPECT_TRUE(is_wrapper(location)) << "its result is an error";
+  location.function = "operator delete(void*)";
+  EXPECT_TRUE(is_wrapper(location));
+}
+
 TEST(wrappers, the_language_passes_on) {
   EXPECT_TRUE(passes("operator new(unsigned long)"));
   EXPECT_TRUE(passes("node::operator new(unsigned long)")) << "of a class";
