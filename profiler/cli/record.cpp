@@ -42,6 +42,7 @@
 #include "profiler/findings/unrecorded.hpp"
 #include "profiler/findings/waits/locks.hpp"
 #include "profiler/findings/waits/system_calls.hpp"
+#include "profiler/format/clock.hpp"
 #include "profiler/format/part.hpp"
 #include "profiler/launch/launchers.hpp"
 #include "profiler/launch/library.hpp"
@@ -387,7 +388,7 @@ process_recording& keep_one(children& child_processes, process_recording& launch
   // With --follow the counts would belong to several recordings together.
   processor_counts counts((sources & source_bit(format::heap_kind)) != 0 && !request.follows_children);
   const signals arranged;
-  const auto begun = steady::now();
+  const std::uint64_t begun_ns = format::monotonic_nanoseconds();
   const pid_t process = ::fork();
   if (process < 0) fail(exit_code::cannot_run, "{}: {}", arguments.front(), system_error_text(errno));
   if (process == 0) start_program(arguments, program, method, arranged);
@@ -431,12 +432,12 @@ process_recording& keep_one(children& child_processes, process_recording& launch
     if (sampler != nullptr) next = std::min(next, sampler->next());
   }
   if (sampler != nullptr) sampler->take();
-  const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
+  const std::uint64_t wall_us = (format::monotonic_nanoseconds() - begun_ns) / 1000;
   const std::uint64_t processor_ns = (microseconds(usage.ru_utime) + microseconds(usage.ru_stime)) * 1000;
   const format::end_facts ending{
       WIFSIGNALED(status),
       static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
-      static_cast<std::uint64_t>(wall.count()),
+      wall_us,
       microseconds(usage.ru_utime),
       microseconds(usage.ru_stime),
       counts.instructions(processor_ns),

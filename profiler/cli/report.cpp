@@ -28,6 +28,11 @@ format::recording parse_recording(const std::string& path, const std::string& by
     format::recording recording = format::parse(bytes);
     if (!recording.damage.empty())
       fmt::print(stderr, "tarn: {}: {}; the report covers the part before the damage\n", path, recording.damage);
+    if (recording.damage.empty() && recording.has_ended && recording.work.is_missing())
+      fmt::print(stderr,
+                 "tarn: {}: the cost of recording is missing at its end: the file was cut, or tarn record was killed; "
+                 "the recorder's time counts as the program's\n",
+                 path);
     return recording;
   } catch (const format::unreadable& reason) {
     fail(exit_code::io_error, "{}: {}", path, reason.what());

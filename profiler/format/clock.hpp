@@ -2,6 +2,9 @@
 // lock. `tarn record` measures its frequency.
 #pragma once
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <ctime>
 
@@ -18,10 +21,15 @@ inline std::uint64_t ticks() noexcept {
 #endif
 }
 
+inline std::uint64_t nanoseconds_of(const timespec& time) noexcept {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// Asks the kernel itself: a preloaded library, such as libfaketime, may have replaced clock_gettime().
 inline std::uint64_t monotonic_nanoseconds() noexcept {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  timespec now{};
+  ::syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return nanoseconds_of(now);
 }
 
 }  // namespace tarn::format

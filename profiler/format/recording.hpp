@@ -294,6 +294,8 @@ struct work_facts {
   std::uint64_t collector_us = 0;                // CPU time of `tarn record` itself
   auto operator<=>(const work_facts&) const = default;
   bool is_priced() const { return prices != decltype(prices){}; }
+  // `tarn record` writes this last. It takes time itself, so that its own CPU time is never 0.
+  bool is_missing() const { return !is_priced() && collector_us == 0; }
 };
 
 // Counts what limits of the recorder have left out, as far as nothing else in the recording says so.

@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "profiler/format/clock.hpp"
 #include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/base/recorder_clock.hpp"
 #include "profiler/preload/heap_searches.hpp"
 #include "profiler/preload/next.hpp"
 #include "profiler/preload/records/region.hpp"
@@ -33,7 +33,7 @@ void note(int status, void* = nullptr) noexcept {
   own_header.user_us.store(microseconds(usage.ru_utime), std::memory_order_relaxed);
   own_header.system_us.store(microseconds(usage.ru_stime), std::memory_order_relaxed);
   own_header.peak_resident_bytes.store(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, std::memory_order_relaxed);
-  own_header.ended_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
+  own_header.ended_ns.store(clock_nanoseconds(), std::memory_order_relaxed);
   own_header.status.store(static_cast<std::uint32_t>(status) & 0xff, std::memory_order_relaxed);
   own_header.has_ended.store(1, std::memory_order_release);  // release: a reader that sees it sees the other fields
 }

@@ -71,7 +71,7 @@ bool has_windows() noexcept {
 std::uint64_t processor_ns() noexcept {
   timespec now{};
   own_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  return format::nanoseconds_of(now);
 }
 
 // The frame of SIGSYS and its handler need more room than small signal stacks have. The wrapper of sigaltstack()

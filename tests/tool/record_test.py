@@ -340,6 +340,22 @@ class Record(FolderTest):
         path.write_bytes(contents[:-1])
         self.assertIn("ends inside a block", self.tarn("report", "rec").stderr)
 
+    def test_a_file_that_is_cut_before_its_last_block_is_not_taken_for_a_whole_one(self):
+        self.record(PATHS.sites, str(ROUNDS), "0")
+        path = self.folder / "rec"
+        contents = path.read_bytes()
+        self.assertEqual(self.tarn("gate", "rec", "--max", "heap share <= 100 %").stderr, "")
+        path.write_bytes(contents[:contents.rindex(b"Tblk")])
+        self.assertIn("tarn: rec: the cost of recording is missing at its end", self.tarn("report", "rec").stderr)
+        self.assertIn("the recording is incomplete", self.tarn("gate", "rec", "--max", "sites <= 1000", code=3).stderr)
+
+    def test_a_clock_that_a_library_replaces_is_not_asked(self):
+        self.record(PATHS.sites, str(ROUNDS), "0", env={**os.environ, "LD_PRELOAD": PATHS.wrong_clock})
+        report = self.report()
+        self.assertLess(report["end"]["wall_us"], HANG_S * 1e6)
+        self.assertGreater(report["end"]["wall_us"], 0)
+        self.assertLess(report["recorder"]["overhead"]["cpu_ns"][1], HANG_S * 1e9)
+
     def test_signals_and_streams_pass_through(self):
         with subprocess.Popen([PATHS.tarn, "record", "-o", "rec", "--", "sh", "-c",
                                "trap 'echo caught; exit 5' TERM; echo ready; read line; while :; do sleep 0.1; done"],
@@ -449,4 +465,4 @@ class Record(FolderTest):
 
 if __name__ == "__main__":
     main("tarn", "library", "sites", "returned", "static", "close", "branches", "own-malloc", "own-new", "fixed",
-         "operators", "partly-replaced", "close-malloc", "close-new", "zeroed-new")
+         "operators", "partly-replaced", "close-malloc", "close-new", "zeroed-new", "wrong-clock")

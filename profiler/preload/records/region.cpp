@@ -9,7 +9,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "profiler/format/clock.hpp"
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/raw_call.hpp"
 
@@ -163,7 +162,7 @@ bool map_region(long file, void* address) noexcept {
   own_image = own_region->images.fetch_add(1, std::memory_order_relaxed);
   own_region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
   if (own_region->begun_ns.load(std::memory_order_relaxed) == 0)
-    own_region->begun_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
+    own_region->begun_ns.store(clock_nanoseconds(), std::memory_order_relaxed);
   if (own_image != 0) forget_heap_mebibytes();
   note_ranges_in(own_region->own_ranges);
   own_region->bytes_in_use.store(0, std::memory_order_relaxed);  // the blocks of an earlier image ended with it
