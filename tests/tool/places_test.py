@@ -99,13 +99,13 @@ class Places(FolderTest):
         decided = {count: site["stack"][site["frame_index"]]["function"].split("(")[0]
                    for count, site in ((count, self.site(count)) for count in (1000, 2000, 3000))}
         self.assertEqual(decided, {1000: "process_allocation", 2000: "main", 3000: "region"})
-        for place, count in (("function process_allocation", 1000), ("function alloc_text", 2000),
+        for limited, count in (("function process_allocation", 1000), ("function alloc_text", 2000),
                              ("function region", 3000), ("file names.cpp", 6000)):
-            with self.subTest(place=place):
-                limit = f"allocations at {place} <= "
+            with self.subTest(limited):
+                limit = f"allocations at {limited} <= "
                 self.run_program(PATHS.tarn, "gate", "rec", "--max", f"{limit}{count}")
                 broken = self.run_program(PATHS.tarn, "gate", "rec", "--max", f"{limit}{count - 1}", code=1)
-                self.assertIn(f"allocations at {place}: {count:,}, limit {count - 1:,}; ", broken)
+                self.assertIn(f"allocations at {limited}: {count:,}, limit {count - 1:,}; ", broken)
         for file in "nosuch.cpp", "ames.cpp":
             refused = super().run_program(PATHS.tarn, "gate", "rec", "--max", f"bytes at file {file} <= 1", code=2)
             self.assertIn("cannot be checked in rec: no recorded stack or program has a source file of that name",

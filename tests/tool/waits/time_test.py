@@ -166,9 +166,10 @@ class Time(FolderTest):
         for _ in range(6):
             share = float(self.tarn("record", "--cpu", "-o", "rec", "--", PATHS.times, "mixed", "100").split()[1])
             report, _ = self.report()
-            none = {"total_share": 0, "total_error": 0, "total": 0}
-            total = max([none] + [function for function in report["cpu"]["functions"]
-                                  if "spin_briefly" in function["function"]], key=lambda each: each["total_share"])
+            without_samples = {"total_share": 0, "total_error": 0, "total": 0}
+            brief_functions = [function for function in report["cpu"]["functions"]
+                               if "spin_briefly" in function["function"]]
+            total = max([without_samples] + brief_functions, key=lambda function: function["total_share"])
             stacks = [line.rsplit(" ", 1) for line in self.tarn("export", "--format", "collapsed", "--measure",
                                                                 "cpu_time", "rec").splitlines()]
             brief = sum(int(nanoseconds) for stack, nanoseconds in stacks if "spin_briefly" in stack)

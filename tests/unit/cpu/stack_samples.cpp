@@ -529,10 +529,10 @@ TEST(sampled_shares, of_threads_with_one_sample_each_are_not_known) {
   recording.cpu.interval_ns = 5;
   for (std::uint32_t thread = 0; thread < 200; ++thread) recording.cpu.cells[{1, thread}] = {1, 0, 0, 9};
   const analyse::sampled_shares shares(recording);
-  analyse::sampled_shares::samples all{};
-  all[shares.class_of(0)] = 200;
-  EXPECT_DOUBLE_EQ(shares.share_of(all).share, 1);
-  EXPECT_DOUBLE_EQ(shares.share_of(all).error, 1);
+  analyse::sampled_shares::samples every_sample{};
+  every_sample[shares.class_of(0)] = 200;
+  EXPECT_DOUBLE_EQ(shares.share_of(every_sample).share, 1);
+  EXPECT_DOUBLE_EQ(shares.share_of(every_sample).error, 1);
 }
 
 TEST(sampled_shares, are_those_of_the_samples_where_the_kernel_is_hidden) {
