@@ -107,6 +107,14 @@ bool read_name(allocation_info& allocation, std::string_view function) {
   return false;
 }
 
+// Returns whether a function is of a container whose elements have the container that allocates, such as a vector of
+// texts.
+bool holds_container_of(std::string_view function, const allocation_info& allocation) {
+  allocation_info outer, element;
+  return read_name(outer, function) &&
+         (outer.kind != allocation.kind || (read_name(element, outer.element) && element.type == allocation.type));
+}
+
 // Returns whether both are one member function of a class template, perhaps with other template arguments.
 bool is_same_member(std::string_view function, std::string_view other_function) {
   const auto class_of = [](std::string_view name) { return name.substr(0, name.find('<')); };
@@ -322,7 +330,7 @@ std::string reserved_size_text(const growth& grown, const site& site) {
 
 allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t skipped) {
   allocation_info allocation;
-  bool names_type = false, is_built_up = false;
+  bool names_type = false, is_built_up = false, is_of_element = false;
   std::size_t own_frame = 0, named_frame = 0;
   for (; own_frame < frames.size(); ++own_frame) {
     const code_location& location = frames[own_frame];
@@ -341,7 +349,8 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
     // A copying constructor's frame is above the frame that allocates.
     if (allocation.kind == allocated_kind::text)
       allocation.was_copied |= name.find("_M_construct<char") != std::string_view::npos;
-    allocation.has_grown = allocation.has_grown || grows_container(name);
+    is_of_element = is_of_element || (names_type && holds_container_of(name, allocation));
+    allocation.has_grown = allocation.has_grown || (!is_of_element && grows_container(name));
     is_built_up = is_built_up || builds_up_text(location.function);
     allocation.is_concatenated =
         allocation.is_concatenated || (allocation.kind == allocated_kind::text && concatenates_text(location.function));

@@ -324,6 +324,22 @@ TEST(advice, a_string_in_a_vector_is_a_string) {
   EXPECT_EQ(allocation.kind, allocated_kind::text);
 }
 
+TEST(advice, a_copy_made_for_a_vector_that_grows_does_not_grow) {
+  const auto copied_for = [](const std::string& constructor, const std::string& element) {
+    return allocation_at(stack(
+        {constructor, "void std::allocator_traits<std::allocator<" + element + " > >::construct<" + element + ">(x)",
+         "void std::vector<" + element + ", x>::_M_realloc_insert<" + element + " const&>(x)", "f()"}));
+  };
+  const allocation_info text =
+      copied_for("void " + std::string(text_name) + "::_M_construct<char*>(char*, char*)", text_name);
+  EXPECT_EQ(text.type, "std::string");
+  EXPECT_FALSE(text.has_grown);
+  const std::string row = "std::vector<int, x>";
+  const allocation_info copy = copied_for(row + "::vector(" + row + " const&)", row);
+  EXPECT_EQ(copy.type, "std::vector<int>");
+  EXPECT_FALSE(copy.has_grown);
+}
+
 TEST(advice, a_vector_of_strings_is_a_vector) {
   const allocation_info allocation = allocation_at(
       stack({"void std::vector<" + std::string(text_name) + ", std::allocator<x> >::_M_realloc_insert<x>(x)", "f()"}));
