@@ -251,7 +251,7 @@ void merge_equal_edits(std::vector<attempt>& attempts) {
     next.problem = fmt::format("the same edit as that of {}, whose gain has this one", place_of(*first));
   }
   std::stable_sort(attempts.begin(), attempts.end(), [](const attempt& first, const attempt& second) {
-    return first.proposal.saved_ns.middle() > second.proposal.saved_ns.middle();
+    return fix::saves_more_than(first.proposal, second.proposal);
   });
 }
 

@@ -139,7 +139,8 @@ std::vector<calling_line> callers_of(const std::map<std::pair<std::string, int>,
   return result;
 }
 
-// A line is one site, however many functions of the library allocate for it.
+// A line is one site, however many functions of the library allocate for it; but `list.push_back(text)` is two, because
+// reserve ends the growth of the list and no copy of the text.
 struct line_of_code {
   bool allocates_counts = false;
   std::set<std::string> files;
@@ -208,6 +209,14 @@ bool is_copy_constructor(const std::string& function) {
          (scope == name.substr(colons + 2) || scope.ends_with("::" + name.substr(colons + 2)));
 }
 
+bool saves_more_than(const proposal& first, const proposal& second) {
+  const auto key = [](const proposal& next) {
+    return std::tuple(-next.saved_ns.middle(), std::string_view(next.location.file), next.location.line,
+                      std::string_view(next.remedy));
+  };
+  return key(first) < key(second);
+}
+
 std::vector<proposal> proposals_of(
     analyse::analysis& analysis,
     const std::function<void(analyse::analysis&, const std::vector<analyse::site>&)>& replay) {
@@ -215,7 +224,7 @@ std::vector<proposal> proposals_of(
   for (const analyse::site& site : analysis.heap().sites) blocks[site.number] = site.sums[format::blocks];
   std::vector<analyse::site> sites;
   std::vector<line_of_code> lines;
-  std::map<std::tuple<std::string, int, bool>, std::size_t> indexes;
+  std::map<std::tuple<std::string, int, bool, std::string>, std::size_t> indexes;
   for (const analyse::site& site : analysis.grouped_sites()) {
     if (sites.size() == max_sites) break;
     const std::vector<analyse::code_location> frames = analyse::frames_of(analysis.recording(), site, analysis.names());
@@ -224,8 +233,9 @@ std::vector<proposal> proposals_of(
     const bool allocates_counts = std::any_of(frames.begin(), frames.end(), [](const analyse::code_location& frame) {
       return allocates_counts_alone(frame.function);
     });
+    const std::string grown_type = view.allocation.has_grown ? view.allocation.type : std::string();
     const auto [entry, is_new] =
-        indexes.try_emplace({view.location()->file, view.location()->line, allocates_counts}, sites.size());
+        indexes.try_emplace({view.location()->file, view.location()->line, allocates_counts, grown_type}, sites.size());
     if (is_new) {
       sites.push_back(site);
       lines.push_back({allocates_counts, {}, {}});
@@ -254,9 +264,7 @@ std::vector<proposal> proposals_of(
     next->callers = callers_of(lines[index].callers, static_cast<double>(sites[index].sums[format::blocks]));
     proposals.push_back(std::move(*next));
   }
-  std::stable_sort(proposals.begin(), proposals.end(), [](const proposal& first, const proposal& second) {
-    return first.saved_ns.middle() > second.saved_ns.middle();
-  });
+  std::sort(proposals.begin(), proposals.end(), saves_more_than);
   return proposals;
 }
 

@@ -43,6 +43,9 @@ bool allocates_counts_alone(const std::string& function);
 // Returns whether a function is the constructor that copies an object of its class.
 bool is_copy_constructor(const std::string& function);
 
+// Orders the larger gain first, and equal gains by file, line and remedy, so that they do not change their places.
+bool saves_more_than(const proposal& first, const proposal& second);
+
 // Returns the sites that are worth a change, the largest gain first. `replay` replays the most expensive ones.
 std::vector<proposal> proposals_of(
     analyse::analysis& analysis,

@@ -30,13 +30,13 @@ def measure(tarn, folder):
         return pathlib.Path(shutil.copy(shared / "tarn/costs.json", copy))
 
 
-def simplify(path):
-    """Replaces the prices of pairs in a file by the simple ones."""
+def simplify(path, factor=1):
+    """Replaces the prices of pairs in a file by the simple ones, or so many times as much."""
     prices = json.loads(path.read_text(encoding="utf-8"))
     prices.pop("is_disturbed", None)  # tarn would measure them again, in the middle of a test
     for server, patterns in prices["pair_ns"].items():
         for pattern in patterns:
-            patterns[pattern] = [SIMPLE[server]] * 16
+            patterns[pattern] = [SIMPLE[server] * factor] * 16
     path.write_text(json.dumps(prices), encoding="utf-8")
 
 

@@ -24,6 +24,7 @@ class Proposals(FixTest):
         pointer = sites["program.cpp", line_of("pointer"), "make_shared"]
         self.assertEqual((pointer["edit"], pointer["problem"]), ("safe", ""))
         self.assertIn("+    std::shared_ptr<token> one(std::make_shared<token>(number));", pointer["patch"])
+        self.assertAlmostEqual(*pointer["saved_share"], msg="the share depends on counts, and on no time")
         refused = sites["program.cpp", line_of("refused"), "reserve"]
         self.assertEqual((refused["edit"], refused["patch"]), ("no edit", ""))
         self.assertEqual(refused["problem"], "'target' may have elements before the loop")
@@ -64,6 +65,15 @@ class Proposals(FixTest):
         copied = sites["program.cpp", line_of("copied"), "copy"]
         self.assertEqual((copied["edit"], copied["problem"]), ("safe", ""))
         self.assertIn("+    const std::string& copy = text;  // copied\n", copied["patch"])
+        # The list grows in this line, and gets a copy of a text.
+        grown, added = (sites["program.cpp", line_of("gathered"), remedy] for remedy in ("reserve", "move"))
+        self.assertEqual((grown["edit"], grown["problem"]), ("safe", ""))
+        self.assertIn("list.reserve(", grown["patch"])
+        # A loop that keeps the memory of the text saves as much, and its line comes first.
+        self.assertEqual((added["edit"], added["patch"]), ("safe", ""))
+        self.assertTrue(added["problem"].startswith("'text' is the variable of the patch for program.cpp:"), added)
+        self.assertEqual([site["remedy"] for site in sites.values() if site["line"] == line_of("gathered")],
+                         ["move", "reserve"])
         # A text that gives its memory away has none that the thread could keep.
         away = [sites["program.cpp", line_of(mark), remedy] for mark, remedy in (("given", "move"), ("new", "recycle"))]
         self.assertEqual({site["edit"] for site in away}, {"safe"})
@@ -94,10 +104,8 @@ class Proposals(FixTest):
         subjects = git("log", "--format=%s", f"HEAD~{PATCHES}..", cwd=clone).splitlines()
         self.assertCountEqual(subjects, ["program.cpp: Use std::make_shared", "program.cpp: Use std::make_shared",
                                          "program.cpp: Read the original in place of a copy",
-                                         "program.cpp: Reserve before the loop",
-                                         "program.cpp: Reserve before the loop", "program.cpp: Reserve before the loop",
-                                         "program.cpp: Keep memory between the iterations of a loop",
-                                         "program.cpp: Keep memory between the iterations of a loop",
+                                         *["program.cpp: Reserve before the loop"] * 4,
+                                         *["program.cpp: Keep memory between the iterations of a loop"] * 3,
                                          "program.cpp: Keep memory between the calls of a function",
                                          *["program.cpp: Move an object at its last use"] * 2,
                                          "other.cpp: Make objects on the heap of the thread",

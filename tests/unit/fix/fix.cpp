@@ -214,5 +214,23 @@ TEST(fix, one_disturbed_run_asks_for_more_runs) {
   EXPECT_THAT(likely.text, testing::HasSubstr("p = 0.008"));
 }
 
+TEST(fix, equal_gains_are_in_the_order_of_their_places) {
+  const auto proposal_at = [](const char* file, int line, const char* remedy, double saved_ns) {
+    proposal result;
+    result.location.file = file;
+    result.location.line = line;
+    result.remedy = remedy;
+    result.saved_ns = {saved_ns, saved_ns};
+    return result;
+  };
+  const std::vector<proposal> ordered = {proposal_at("b.cpp", 9, "move", 2), proposal_at("a.cpp", 7, "reserve", 1),
+                                         proposal_at("a.cpp", 10, "move", 1), proposal_at("a.cpp", 10, "reserve", 1),
+                                         proposal_at("b.cpp", 1, "hoist", 1)};
+  for (std::size_t first = 0; first < ordered.size(); ++first) {
+    for (std::size_t second = 0; second < ordered.size(); ++second)
+      EXPECT_EQ(saves_more_than(ordered[first], ordered[second]), first < second) << first << ' ' << second;
+  }
+}
+
 }  // namespace
 }  // namespace tarn::fix
