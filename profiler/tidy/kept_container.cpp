@@ -65,6 +65,13 @@ bool ends_with_iteration(clang::ASTContext& context, const clang::LambdaExpr& la
   }
 }
 
+// Returns whether a call is of a function of the library with a name, or of the object of std::ranges with it.
+bool calls_library(const clang::CallExpr& call, llvm::StringRef name) {
+  const clang::FunctionDecl* function = call.getDirectCallee();
+  return function != nullptr && is_of_library(*function) &&
+         (name_of(function) == name || free_function_name(call) == name);
+}
+
 // Judges one use of the variable.
 escape escape_of(clang::ASTContext& context, const clang::VarDecl& variable, const clang::Expr& reference,
                  const clang::Stmt& iteration) {
@@ -92,7 +99,7 @@ escape escape_of(clang::ASTContext& context, const clang::VarDecl& variable, con
       const clang::FunctionDecl* function = call->getDirectCallee();
       const llvm::StringRef called = name_of(function);
       const bool is_std = function != nullptr && is_std_function(*function);
-      if (is_std && called == "swap") return given_away;
+      if (calls_library(*call, "swap")) return given_away;
       if (is_std && is_one_of(called, {"move", "forward", "exchange", "as_const", "addressof", "ref", "cref"}) &&
           !isa<clang::CXXMethodDecl>(function)) {
         if (called == "as_const") {
@@ -106,8 +113,16 @@ escape escape_of(clang::ASTContext& context, const clang::VarDecl& variable, con
         address != nullptr && address->getOpcode() == clang::UO_AddrOf) {
       node = address;
       const clang::Stmt* outer = user_of(context, node);
+      const bool is_argument = outer != nullptr && isa<clang::CallExpr>(outer);
+      if (outer != nullptr && isa<clang::MaterializeTemporaryExpr>(outer)) {
+        node = outer;
+        outer = user_of(context, node);
+      }
+      const auto* call = outer == nullptr ? nullptr : dyn_cast<clang::CallExpr>(outer);
+      const bool is_whole = address->getSubExpr()->IgnoreParens() == &reference;
+      if (is_whole && call != nullptr && calls_library(*call, "iter_swap")) return given_away;
       // A function gets a pointer as it gets a reference: it could not use it after this iteration.
-      return outer != nullptr && isa<clang::CallExpr>(outer) ? escape() : stored;
+      return is_argument ? escape() : stored;
     }
     // An iterator, a pointer or a view that is assigned to something which the iteration does not declare.
     const clang::Expr* target = nullptr;

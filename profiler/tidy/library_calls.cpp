@@ -260,6 +260,17 @@ bool is_of_library(const clang::Decl& declaration) {
   return false;
 }
 
+std::optional<llvm::StringRef> free_function_name(const clang::CallExpr& call) {
+  const clang::FunctionDecl* function = call.getDirectCallee();
+  if (function == nullptr) return std::nullopt;
+  if (!isa<clang::CXXMethodDecl>(function)) return name_of(function);
+  const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(&call);
+  if (operation == nullptr || operation->getOperator() != clang::OO_Call) return std::nullopt;
+  const auto* object = dyn_cast<clang::DeclRefExpr>(operation->getArg(0)->IgnoreParenImpCasts());
+  if (object == nullptr || !is_of_library(*object->getDecl())) return std::nullopt;
+  return object->getDecl()->getName();
+}
+
 bool is_container_iterator(const clang::CXXRecordDecl& record) { return is_library_class(&record, iterators); }
 
 bool is_stream(QualType type) { return is_library_type(type, own_buffers) || is_library_type(type, other_streams); }

@@ -5,6 +5,9 @@
 #include <clang/AST/Decl.h>
 #include <clang/AST/Expr.h>
 #include <clang/AST/Type.h>
+#include <llvm/ADT/StringRef.h>
+
+#include <optional>
 
 namespace tarn::tidy {
 
@@ -13,6 +16,10 @@ clang::QualType bare_type(clang::QualType type);
 
 // Returns whether a declaration is part of the standard library, such as the iterators of a vector.
 bool is_of_library(const clang::Decl& declaration);
+
+// Returns the name of the function outside of classes that a call names, or of the library's object that it calls like
+// one, such as std::ranges::swap; none for another call.
+std::optional<llvm::StringRef> free_function_name(const clang::CallExpr& call);
 
 // Returns whether a class is an iterator of a container of the library, which refers to an element of the container. An
 // iterator of a stream or of a path has the element in itself, as one of the program may.

@@ -124,7 +124,8 @@ std::optional<loop_count> size_of(clang::ASTContext& context, const clang::Expr*
   if (const auto* array = context.getAsConstantArrayType(named->getType())) {
     if (!has_type_of_pattern(*named)) return std::nullopt;
     const std::uint64_t count = array->getSize().getZExtValue();
-    return loop_count{std::to_string(count), false, true, count};
+    const bool has_size = context.getLangOpts().CPlusPlus17;  // and each container's header has std::size
+    return loop_count{has_size ? "std::size(" + text + ")" : std::to_string(count), false, true, count};
   }
   if (!is_std_class_in_all_instantiations(*named, sized)) return std::nullopt;
   return loop_count{text + ".size()", false, true, std::nullopt};

@@ -102,21 +102,10 @@ bool may_refer_behind(clang::QualType type, clang::QualType argument) {
                                                         : may_refer(target, argument);
 }
 
-// Returns the name of a function of the library outside of classes, or of an object of std::ranges that is called like
-// one; none for another function.
-std::optional<llvm::StringRef> free_name(const clang::FunctionDecl& function) {
-  const auto* method = dyn_cast<clang::CXXMethodDecl>(&function);
-  if (method == nullptr) return name_of(&function);
-  if (method->getOverloadedOperator() != clang::OO_Call || method->getParent()->getIdentifier() == nullptr)
-    return std::nullopt;
-  llvm::StringRef name = method->getParent()->getName();
-  return name.consume_front("__") && name.consume_back("_fn") ? std::optional(name) : std::nullopt;
-}
-
 // Returns whether a function of the library may keep what it gets: a pointer, iterator or view of the object.
 bool may_keep(const clang::CallExpr& call, const clang::FunctionDecl& function, const clang::Expr& argument) {
   if (name_of(&function).startswith("regex_")) return true;  // the matches are iterators
-  if (const std::optional<llvm::StringRef> name = free_name(function)) {
+  if (const std::optional<llvm::StringRef> name = free_function_name(call)) {
     const bool is_reader =
         is_one_of(*name, readers) || llvm::is_contained(reading_operators, function.getOverloadedOperator());
     return !is_reader && llvm::any_of(call.arguments(), [&](const clang::Expr* target) {

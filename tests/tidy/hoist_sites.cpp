@@ -1,4 +1,5 @@
 // check: tarn-hoist -Wno-shadow
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory_resource>
@@ -69,6 +70,18 @@ void refused(const texts& list, std::string& source) {
     // site: 0
     std::string fourth = part;
     outside = std::move(fourth);
+    // no edit: 'swapped' gives its memory away here
+    // site: 0
+    std::string swapped = part;
+    std::ranges::swap(swapped, outside);
+    // no edit: 'pointed' gives its memory away here
+    // site: 0
+    std::string pointed = part;
+    std::iter_swap(&pointed, &outside);
+    // no edit: 'forwarded' gives its memory away here
+    // site: 0
+    std::string forwarded = part;
+    outside = std::forward<std::string>(forwarded);
     // no edit: the code manages the room of 'fifth' itself
     // site: 0
     std::string fifth = part;

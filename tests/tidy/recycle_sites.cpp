@@ -1,4 +1,5 @@
 // check: tarn-recycle -Wno-shadow -Wno-unused-variable
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <list>
@@ -94,6 +95,18 @@ void moved() {
   // site: 0
   std::string third = global_text;
   std::swap(third, global_text);
+  // no edit: 'fourth' gives its memory away here
+  // site: 0
+  std::string fourth = global_text;
+  std::ranges::swap(global_text, fourth);
+  // no edit: 'fifth' gives its memory away here
+  // site: 0
+  std::string fifth = global_text;
+  std::ranges::iter_swap(&global_text, &fifth);
+  // no edit: 'sixth' gives its memory away here
+  // site: 0
+  std::string sixth = global_text;
+  global_text = std::forward<std::string>(sixth);
 }
 void takes(texts& list) {
   // no edit: 'text' takes over the memory of this value

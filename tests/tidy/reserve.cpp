@@ -71,8 +71,8 @@ void kinds(const std::list<int>& list, const std::map<int, int>& map, std::span<
   for (int value : array) e.push_back(value);
   const int plain[] = {1, 2, 3, 4, 5, 6};
   numbers f;
-  // proven: reserve(6)
-  // inserts: f.reserve(6);
+  // proven: reserve(std::size(plain))
+  // inserts: f.reserve(std::size(plain));
   for (int value : plain) f.push_back(value);
 }
 

@@ -87,6 +87,12 @@ class Whole(unittest.TestCase):
         self.assertNotIn("reserve", result.stdout)
         self.assertEqual(header.read_text(encoding="utf-8"), HEADER)
 
+    def test_the_count_of_an_array_is_its_std_size_since_cpp17(self):
+        unit = self.write("unit.cpp", HEADER.removeprefix("#pragma once\n").replace(
+            "const std::vector<int>& values) {", "int first) {\n  const int values[8] = {first};"))
+        for language, count in ("c++17", "std::size(values)"), ("c++14", "8"):
+            self.assertIn(f"reserve({count})", self.tidy(unit, f"--extra-arg=-std={language}").stdout)
+
     def test_a_file_of_sites_that_cannot_be_read_is_an_error(self):
         unit = self.write("unit.cpp", "#include <vector>\n")
         for text, problem in [
