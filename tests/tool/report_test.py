@@ -205,6 +205,10 @@ class Report(ReportTest):
         self.assertEqual("Worth doing: heap. " + verdict["text"], re.sub(r"\n +", " ", total_line))
         self.assertRegex(self.report("--cpu-seconds", "1000"), "\nNo remedy found for heap. Next: tarn record --cpu ")
 
+    def test_what_tarn_run_saves_is_no_lower_bound(self):
+        gain = re.search(r"^Without a change: tarn run (.*(\n {3}.*)*)", self.report(), re.MULTILINE)[1]
+        self.assertRegex(gain, r"^(may save|saves) about ")
+
     def test_without_a_name_it_is_the_file_that_record_writes(self):
         folder = self.folder / "default"
         folder.mkdir()

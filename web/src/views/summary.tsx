@@ -195,7 +195,7 @@ function Verdicts({view, nothing}: {view: View; nothing: string}): JSX.Element {
     <ul class="verdicts">
       {verdicts.map((verdict) => <li key={verdict.source}><strong>{title_of(verdict)}</strong> {shown(verdict.text)}</li>)}
       {verdicts.length === 0 && nothing && <li><strong>{nothing}</strong></li>}
-      {middle(drop_in) > 0 && <li>Without a change: <code>tarn run</code> {view.format_gain({saved_ns: drop_in, at_least: true})}.</li>}
+      {middle(drop_in) > 0 && <li>Without a change: <code>tarn run</code> {view.format_gain({saved_ns: drop_in, at_least: false})}.</li>}
       {idle && <li>{idle}</li>}
       {view.part && <li>This is said of the whole run.</li>}
     </ul>
