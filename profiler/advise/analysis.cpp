@@ -96,7 +96,7 @@ void analysis::set_costs(cost_model costs) {
 void analysis::sort_sites() {
   const range separate_ns = sort_by_cost(heap_.sites);
   const range grouped_ns = grouped_sites_ ? sort_by_cost(*grouped_sites_) : separate_ns;
-  whole_.heap_ns = separates_stacks_ ? separate_ns : grouped_ns;
+  whole_.set_heap(separates_stacks_ ? separate_ns : grouped_ns);
   memory_.reset();  // it points to sites
 }
 
@@ -126,7 +126,7 @@ const std::vector<site>& analysis::grouped_sites() {
   if (grouped_sites_) return *grouped_sites_;
   mark_growth(grouped_sites_.emplace(group_sites(recording_, heap_.sites, find_deciding_frames())));
   const range grouped_ns = sort_by_cost(*grouped_sites_);
-  if (!separates_stacks_) whole_.heap_ns = grouped_ns;
+  if (!separates_stacks_) whole_.set_heap(grouped_ns);
   return *grouped_sites_;
 }
 
@@ -134,7 +134,7 @@ const std::vector<site>& analysis::sites() {
   if (!separates_stacks_) return grouped_sites();
   if (!std::exchange(has_marked_stacks_, true)) {
     mark_growth(heap_.sites);
-    whole_.heap_ns = sort_by_cost(heap_.sites);
+    whole_.set_heap(sort_by_cost(heap_.sites));
   }
   return heap_.sites;
 }

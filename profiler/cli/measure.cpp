@@ -35,7 +35,8 @@ void add_measure(CLI::App& application) {
   command->add_subcommand("recorder")->callback([] {
     timespec now{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    const work_times times = measure_recorder(static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec));
+    const analyse::work_times times =
+        measure_recorder(static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec));
     fmt::print("{}\n", nlohmann::json{{"ns", times.ns},
                                       {"dispatches_of_thread", times.dispatches_of_thread},
                                       {"changes_of_thread", times.changes_of_thread}}

@@ -304,6 +304,8 @@ void print_summary(std::uint32_t sources, process_recording& recording) {
   if (!recording.is_whole() || !recording.save_if_replaced()) return;
   fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
              analyse::collector_text_of(recorded_facts));
+  if (const std::string doubt = analyse::doubt_text_of(recorded_facts); !doubt.empty())
+    fmt::print(stderr, "tarn: {}\n", doubt);
   fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n",
              summary_text(recorded_facts, sources, recording.all_threads()), recording.path(),
              group_digits(recording.bytes()), recording.path());

@@ -291,7 +291,8 @@ bool process_recording::save_if_replaced() {
 }
 
 void process_recording::write_work(recorder_prices& prices) {
-  now_.work.prices = prices.get();
+  now_.work.prices = prices.get().ns;
+  now_.work.is_disturbed = prices.get().is_disturbed;
   now_.work.amounts = analyse::amounts_of(in_file());
   if (begun_ns_ != 0) now_.work.amounts[format::start_work] = 0;  // the program had started before this file
   const std::uint64_t collector_us = prices.collector_us();

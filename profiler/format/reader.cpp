@@ -388,6 +388,7 @@ void read_work(decoder& input, recording& result) {
     facts.amounts[item] = input.number();
     facts.prices[item] = static_cast<double>(input.number(longest_ps)) / 1000;
   }
+  facts.is_disturbed = !input.at_end() && input.number(1) != 0;
   result.work = facts;
 }
 

@@ -291,6 +291,7 @@ struct work_facts {
   std::array<std::uint64_t, work_counter_count> counts{};  // only while it is recorded; the file has the amounts
   std::array<std::uint64_t, work_item_count> amounts{};
   std::array<double, work_item_count> prices{};  // nanoseconds; all 0 if they could not be measured
+  bool is_disturbed = false;                     // the prices were measured on a busy machine
   std::uint64_t collector_us = 0;                // CPU time of `tarn record` itself
   auto operator<=>(const work_facts&) const = default;
   bool is_priced() const { return prices != decltype(prices){}; }

@@ -581,6 +581,7 @@ void writer::work(const work_facts& facts) {
     output.number(facts.amounts[item]);
     output.number(static_cast<std::uint64_t>(facts.prices[item] * picoseconds));
   }
+  output.number(facts.is_disturbed ? 1 : 0);
   put(block_kind::work, output.bytes());
 }
 

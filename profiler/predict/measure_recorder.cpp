@@ -1,6 +1,5 @@
 #include "profiler/predict/measure_recorder.hpp"
 
-#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -11,8 +10,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <thread>
-#include <tuple>
-#include <utility>
 
 #include "profiler/format/clock.hpp"
 #include "profiler/format/region.hpp"
@@ -53,38 +50,13 @@ double fastest_round_ns(const Run& run) {
   return best;
 }
 
-double pairs_of_blocks(int pairs) {
+void pairs_of_blocks(int pairs) {
   constexpr std::size_t bytes = 64;
   for (int pair = 0; pair < pairs; ++pair) {
     void* const block = std::malloc(bytes);
     touch(block);
     std::free(block);
   }
-  return pairs;
-}
-
-struct at_depth {
-  double ns;
-  double frames;
-};
-template <class Measure>
-[[gnu::noinline]] at_depth measured_at(int depth, const Measure& measure) {
-  if (depth == 0) {
-    std::array<void*, format::max_frames + 16> frames{};
-    const double ns = measure();
-    return {ns, static_cast<double>(::backtrace(frames.data(), static_cast<int>(frames.size())))};
-  }
-  const at_depth result = measured_at(depth - 1, measure);
-  asm volatile("" : : : "memory");
-  return result;
-}
-
-// Returns the time of an event with an empty stack, and the additional time of each frame.
-template <class Measure>
-std::pair<double, double> base_and_frame(const Measure& measure) {
-  const at_depth shallow = measured_at(0, measure), deep = measured_at(20, measure);
-  const double frame = std::max((deep.ns - shallow.ns) / std::max(deep.frames - shallow.frames, 1.0), 0.0);
-  return {std::max(shallow.ns - frame * shallow.frames, 0.0), frame};
 }
 
 // A hook is a jump through a table after a count, as here (preload/functions/hooked_functions.S).
@@ -144,7 +116,7 @@ double measure_calls_of_recorder(const own_work& work) {
   });
 }
 
-void measure_threads(const own_work& work, work_times& times) {
+void measure_threads(const own_work& work, analyse::work_times& times) {
   constexpr int threads = 20;
   const double dispatches = work.count(format::dispatches), changes = work.count(format::thread_changes);
   times.ns[format::thread_margin] = untimed_median(work, threads, [&] {
@@ -156,7 +128,7 @@ void measure_threads(const own_work& work, work_times& times) {
   times.changes_of_thread = (work.count(format::thread_changes) - changes) / (threads * rounds);
 }
 
-void measure_locks(const own_work& work, work_times& times) {
+void measure_locks(const own_work& work, analyse::work_times& times) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   constexpr int pairs_of_round = 600;
   const auto lock_pairs = [](int pairs) {
@@ -201,8 +173,8 @@ double clock_margin_ns(const own_work& work) {
 
 }  // namespace
 
-work_times measure_recorder(double started_ns) {
-  work_times times{};
+analyse::work_times measure_recorder(double started_ns) {
+  analyse::work_times times{};
   const own_work work;
   times.ns[format::start_work] = started_ns;
   times.ns[format::dispatch_margin] = measure_calls_of_recorder(work);
@@ -216,12 +188,12 @@ work_times measure_recorder(double started_ns) {
     return steps;
   });
   // The number of events must stay below the one at which the first excerpt begins.
-  const auto pair_ns = [] { return fastest_round_ns([] { return pairs_of_blocks(1000); }); };
-  if (work.counts_each()) {
-    std::tie(times.ns[format::heap_work], times.ns[format::frame_work]) = base_and_frame(pair_ns);
-  } else {
-    times.ns[format::heap_work] = pair_ns();
-  }
+  constexpr int pairs = 1000;
+  times.ns[format::heap_work] = untimed_median(work, pairs, [] {
+    const double before = thread_ns();
+    pairs_of_blocks(pairs);
+    return thread_ns() - before;
+  });
   return times;
 }
 

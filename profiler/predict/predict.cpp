@@ -489,34 +489,37 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
   return result;
 }
 
-namespace {
-
-// Below this, the start of the recorder may be more than the program's own work.
-constexpr double shortest_ns = 50e6;
-
-}  // namespace
+void program_costs::set_heap(const range& ns) {
+  heap_ns = ns;
+  if (remaining_ns.high == 0) return;
+  // The program takes at least the time of its heap. Where that is more than recording seems to have left, the cost of
+  // recording may be stated too high.
+  const bool is_doubtful = ns.middle() > remaining_ns.middle();
+  cpu_ns.high = std::max({remaining_ns.high, ns.low, is_doubtful ? std::min(ns.high, spent_ns) : 0});
+  cpu_ns.low = std::clamp(remaining_ns.low, heap_ns.low, cpu_ns.high);
+}
 
 program_costs predictor::program_costs_of(const heap_findings& findings, double measured_cpu_ns) const {
   program_costs costs;
+  range heap_ns;
   for (const site& site : findings.sites) {
     const site_prediction predicted = predict(site);
-    costs.heap_ns += predicted.now_ns;
+    heap_ns += predicted.now_ns;
     for (const prediction& prediction : predicted.remedies) {
       if (prediction.remedy == remedy_kind::drop_in) costs.drop_in_saves_ns += prediction.saved_ns;
     }
   }
   costs.recorder_ns = cost_of(recording_).total_range();
   costs.wall_ns = as_double(recording_.end.wall_us) * 1e3;
-  const double spent = as_double(recording_.end.user_us + recording_.end.system_us) * 1e3;
+  costs.spent_ns = as_double(recording_.end.user_us + recording_.end.system_us) * 1e3;
   if (measured_cpu_ns > 0) {
     costs.cpu_ns = {measured_cpu_ns, measured_cpu_ns};
-  } else if (recording_.has_ended && spent < shortest_ns && costs.recorder_ns.high >= spent) {
-    costs.is_too_short = spent > 0;
+  } else if (recording_.has_ended && costs.spent_ns < shortest_ns && costs.recorder_ns.high >= costs.spent_ns) {
+    costs.is_too_short = costs.spent_ns > 0;
   } else if (recording_.has_ended) {  // otherwise the time is unknown
-    // The program takes at least the time of its heap.
-    costs.cpu_ns.high = std::max(spent - costs.recorder_ns.low, costs.heap_ns.low);
-    costs.cpu_ns.low = std::clamp(spent - costs.recorder_ns.high, costs.heap_ns.low, costs.cpu_ns.high);
+    costs.remaining_ns = {costs.spent_ns - costs.recorder_ns.high, costs.spent_ns - costs.recorder_ns.low};
   }
+  costs.set_heap(heap_ns);
   return costs;
 }
 

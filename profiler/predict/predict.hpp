@@ -72,6 +72,11 @@ struct program_costs {
   double wall_ns = 0;         // duration of the recorded run
   range heap_ns;              // current cost of all sites
   range drop_in_saves_ns;
+  double spent_ns = 0;  // CPU time of the program with its recorder
+  range remaining_ns;   // the same without the recorder, where `cpu_ns` is computed from it; it may be below 0
+
+  // Sets the cost of all sites, and the CPU time that agrees with it.
+  void set_heap(const range& ns);
 };
 
 class predictor {

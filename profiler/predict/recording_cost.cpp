@@ -97,9 +97,6 @@ std::array<std::uint64_t, format::work_item_count> amounts_of(const format::reco
   const std::uint64_t recorded = is_sampled ? recording.work.counts[format::recorded_locks] : acquisitions;
   amounts[format::recorded_lock_work] = recorded;
   amounts[format::lock_work] = acquisitions - std::min(recorded, acquisitions);
-  if (is_sampled) return amounts;
-  for (const auto& [key, value] : recording.cells)
-    amounts[format::frame_work] += value[format::blocks] * recording.sites[key.site].frames.size();
   return amounts;
 }
 
@@ -107,6 +104,7 @@ recording_cost cost_of(const format::recording& recording) {
   const format::work_facts& work = recording.work;
   recording_cost cost;
   cost.is_known = work.is_priced();
+  cost.is_disturbed = work.is_disturbed;
   cost.collector_ns = as_double(work.collector_us) * 1000;
   for (std::size_t item = 0; item < format::work_item_count; ++item)
     cost.ns[static_cast<std::size_t>(kind_of_item[item])] += as_double(work.amounts[item]) * work.prices[item];
@@ -138,6 +136,18 @@ std::string cost_text_of(const format::recording& recording) {
     separator = ", ";
   }
   if (adds_waits) text += ", without the waits for locks that it adds";
+  return text;
+}
+
+std::string doubt_text_of(const format::recording& recording) {
+  const recording_cost cost = cost_of(recording);
+  if (!cost.is_known || !recording.has_ended) return {};
+  const double spent_ns = as_double(recording.end.user_us + recording.end.system_us) * 1000;
+  std::string text;
+  if (cost.is_disturbed)
+    text = "what recording took was measured on a busy machine: it may be much less, or twice as much";
+  if (spent_ns >= shortest_ns && 2 * cost.total_ns() > spent_ns)
+    text += std::string(text.empty() ? "" : "; ") + "recording took most of the CPU time: shares of CPU are unreliable";
   return text;
 }
 

@@ -115,6 +115,7 @@ json json_of_overhead(const format::recording& recording, const analyse::program
           {"dispatched_calls", recording.work.amounts[format::dispatch_margin]},
           {"collector_ns", cost.collector_ns},
           {"text", analyse::cost_text_of(recording) + "; " + analyse::collector_text_of(recording)},
+          {"doubt", analyse::doubt_text_of(recording)},
           {"program_cpu_ns", json_of(whole.cpu_ns)}};
 }
 

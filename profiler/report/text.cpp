@@ -474,6 +474,10 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
     std::string cost = analyse::cost_text_of(analysis.recording());
     cost.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(cost.front())));
     fmt::print("\n{}\n{}.\n", wrap_text(cost + ';', 3), analyse::collector_text_of(analysis.recording()));
+    if (std::string doubt = analyse::doubt_text_of(analysis.recording()); !doubt.empty()) {
+      doubt.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(doubt.front())));
+      fmt::print("{}\n", style.bold(wrap_text(doubt + '.', 3)));
+    }
   }
 }
 

@@ -307,6 +307,39 @@ TEST(predict, a_program_may_be_too_short_to_tell) {
   EXPECT_FALSE(whole().is_too_short) << "a recorder that took most of a long run";
 }
 
+// The heap takes 100 to 300 ms of 500. Recording seems to have left 200 to 320, and then 20 at most.
+TEST(predict, a_recorder_that_seems_to_take_all_leaves_a_range) {
+  format::recording recording = recording_of({{.blocks = 5'000'000, .own_frees = 5'000'000, .lifetime = 1000}});
+  recording.work.amounts[format::start_work] = 1;
+  cost_model costs = simple_costs();
+  for (cost_model::by_size& prices : costs.pairs[static_cast<std::size_t>(allocator_kind::malloc)]) prices.fill(20);
+  costs.pairs[static_cast<std::size_t>(allocator_kind::malloc)][static_cast<std::size_t>(lifetime_pattern::cold)].fill(
+      60);
+  const auto cpu_ns = [&](double recorder_ns) {
+    recording.work.prices[format::start_work] = recorder_ns;
+    return predictor(recording, costs).program_costs_of(find(recording)).cpu_ns;
+  };
+  const range likely = cpu_ns(240e6), impossible = cpu_ns(640e6);
+  EXPECT_DOUBLE_EQ(likely.high, 500e6 - 240e6 * 0.75);
+  EXPECT_DOUBLE_EQ(impossible.low, 100e6) << "the least of the heap";
+  EXPECT_DOUBLE_EQ(impossible.high, 300e6) << "the most of the heap";
+}
+
+TEST(predict, the_cost_of_the_heap_bounds_the_time_of_the_program) {
+  program_costs costs;
+  costs.spent_ns = 500;
+  costs.remaining_ns = {-100, 20};
+  costs.set_heap({30, 50});
+  EXPECT_EQ(costs.cpu_ns.low, 30);
+  EXPECT_EQ(costs.cpu_ns.high, 50);
+  costs.set_heap({30, 900});
+  EXPECT_EQ(costs.cpu_ns.high, 500) << "it used no more with its recorder";
+  costs.remaining_ns = {200, 300};
+  costs.set_heap({30, 50});
+  EXPECT_EQ(costs.cpu_ns.low, 200);
+  EXPECT_EQ(costs.cpu_ns.high, 300);
+}
+
 TEST(predict, samples_leave_a_wider_range) {
   format::recording recording = recording_of({{.blocks = 1'000'000, .own_frees = 1'000'000}});
   recording.program.mode = "sampled";

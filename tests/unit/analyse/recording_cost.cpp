@@ -65,10 +65,11 @@ TEST(recording_cost, each_lock_is_recorded_where_all_are_counted) {
   EXPECT_EQ(amounts[format::lock_work], 0U);
 }
 
-TEST(recording_cost, each_counted_block_pays_for_its_frames) {
-  format::recording recording = recording_of({{.blocks = 100}, {.blocks = 5}});  // two frames each
-  recording.sites[2].frames = {1, 2, 3, 4};
-  EXPECT_EQ(amounts_of(recording)[format::frame_work], 100U * 2 + 5 * 4);
+TEST(recording_cost, counted_blocks_are_timed_with_their_frames) {
+  format::recording recording = recording_of({{.blocks = 100}});
+  recording.work.counts[format::sample_ticks] = 300;
+  EXPECT_EQ(amounts_of(recording)[format::sample_work], 300U);
+  EXPECT_EQ(amounts_of(recording)[format::frame_work], 0U);
 }
 
 TEST(recording_cost, is_the_sum_of_amounts_times_prices_by_kind) {
@@ -129,6 +130,31 @@ TEST(recording_cost, is_said_with_its_share_and_the_largest_kinds_first) {
   recording.work.amounts[format::dispatch_work] = 1'000'000'000;
   EXPECT_TRUE(cost_text_of(recording).starts_with("recording took 1.0 s of the CPU time, 100.0 %: system calls 1.0"))
       << "a share is at most the whole";
+}
+
+TEST(recording_cost, has_a_wider_range_where_its_prices_come_from_a_busy_machine) {
+  format::recording recording = recording_of({});
+  recording.work.prices.fill(1);
+  recording.work.amounts[format::lock_work] = 1'000'000;
+  EXPECT_DOUBLE_EQ(cost_of(recording).total_range().low, 750'000);
+  EXPECT_DOUBLE_EQ(cost_of(recording).total_range().high, 1'250'000);
+  EXPECT_EQ(doubt_text_of(recording), "");
+  recording.work.is_disturbed = true;
+  EXPECT_DOUBLE_EQ(cost_of(recording).total_range().low, 0);
+  EXPECT_DOUBLE_EQ(cost_of(recording).total_range().high, 2'000'000);
+  EXPECT_EQ(doubt_text_of(recording),
+            "what recording took was measured on a busy machine: it may be much less, or twice as much");
+}
+
+TEST(recording_cost, of_more_than_half_makes_shares_unreliable) {
+  format::recording recording = recording_of({});  // half a second of CPU time
+  recording.work.prices.fill(1);
+  recording.work.amounts[format::lock_work] = 249'000'000;
+  EXPECT_EQ(doubt_text_of(recording), "");
+  recording.work.amounts[format::lock_work] = 251'000'000;
+  EXPECT_EQ(doubt_text_of(recording), "recording took most of the CPU time: shares of CPU are unreliable");
+  recording.end = {.user_us = 1000};
+  EXPECT_EQ(doubt_text_of(recording), "") << "of so short a program no share is shown";
 }
 
 TEST(recording_cost, of_waits_that_recording_adds_has_no_price) {

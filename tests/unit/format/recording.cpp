@@ -140,6 +140,7 @@ TEST(recording, has_what_it_took_by_the_last_block_of_that_kind) {
   output.work(work);
   EXPECT_EQ(read(file.path()).work, work);
   work.amounts[start_work] = 1;
+  work.is_disturbed = true;
   output.work(work);
   EXPECT_EQ(read(file.path()).work, work);
   EXPECT_FALSE(parse(file_of(example_recording())).work.is_priced());
