@@ -162,7 +162,7 @@ enum violation_counter : std::size_t { heap_calls, system_calls, lock_waits, vio
 // The recorder's own work in the program: ticks of the clock for work that takes far longer than reading the clock, and
 // counts of all other work. No two counters include the same work.
 enum work_counter : std::size_t {
-  sample_ticks,    // sampled blocks, and blocks in excerpts
+  sample_ticks,    // sampled blocks, blocks in excerpts, and all events of the heap where each block is counted
   dispatch_ticks,  // the handler of dispatched system calls
   window_ticks,    // decisions about which system calls are dispatched
   thread_ticks,    // begin and end of threads
@@ -196,8 +196,8 @@ enum work_item : std::size_t {
   thread_margin,
   walk_margin,
   step_work,
-  heap_work,           // allocations with their frees; with --full without their frames
-  frame_work,          // with --full: frames of the stacks of blocks
+  heap_work,           // allocations with their frees
+  frame_work,          // unused: frames are timed
   lock_work,           // acquisitions that pass, with their releases
   recorded_lock_work,  // acquisitions that are recorded, with their releases
   start_work,          // starts of programs

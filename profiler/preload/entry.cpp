@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <optional>
+
 #include "profiler/preload/base/filter.hpp"
 #include "profiler/preload/dispatch.hpp"
 #include "profiler/preload/live_blocks.hpp"
@@ -122,19 +124,17 @@ void read_python_frames(thread& self, const caller& caller) noexcept {
 }
 
 [[gnu::always_inline]] inline stack_cache::cached_stack& python_stack_at(thread& self, const caller& caller) noexcept {
-  std::uint64_t known_hash = 0;
-  stack_cache::cached_stack* cached = nullptr;
-  {
-    const brief_work_timer timer(format::walk_ticks, self.python_reads);
-    known_hash = known_python_frames(self, caller);
-    if (known_hash != 0) cached = self.stacks()->find(caller, known_hash);
-  }
+  const std::uint64_t known_hash = known_python_frames(self, caller);
+  stack_cache::cached_stack* const cached = known_hash == 0 ? nullptr : self.stacks()->find(caller, known_hash);
   return cached != nullptr ? *cached : new_python_stack(self, caller, known_hash);
 }
 
 [[gnu::noinline]] stack_cache::cached_stack& known_stack(thread& self, const caller& caller) noexcept {
-  if (runs_python()) [[unlikely]]
+  if (runs_python()) [[unlikely]] {
+    std::optional<brief_work_timer> timer;
+    if (self.timed_python_reads.take(self.python_reads++)) timer.emplace(format::walk_ticks);
     return python_stack_at(self, caller);
+  }
   stack_cache::cached_stack* const cached = self.stacks()->find(caller);
   return cached != nullptr ? *cached : make_known(self, caller);
 }

@@ -24,17 +24,18 @@ void count(format::cell& cell, std::size_t counter, std::uint64_t amount) noexce
 
 bool is_sampled() noexcept { return header().interval != 0; }
 
-// Times the work that only sampled blocks need. With --full each block needs it, and reading the clock would take as
-// long as the work itself, so it is not timed.
-class sample_timer {
- public:
-  sample_timer() noexcept {
-    if (is_sampled()) timer_.emplace(format::sample_ticks);
-  }
-
- private:
-  std::optional<work_timer> timer_;
-};
+// These return true if each block is counted and the next allocation or free is timed for others. Call it once for
+// each.
+bool times_allocation() noexcept {
+  thread* const self = plain_thread;
+  return self != nullptr && !is_inside() &&
+         self->timed_allocations.take(self->counts().allocations.load(std::memory_order_relaxed));
+}
+bool times_free() noexcept {
+  thread* const self = plain_thread;
+  return self != nullptr && !is_inside() &&
+         self->timed_frees.take(self->counts().frees.load(std::memory_order_relaxed));
+}
 
 // Returns true when the thread samples this block, and then draws the next distance.
 [[gnu::noinline]] bool is_sample(thread& self, std::size_t bytes, cost_state cost) noexcept {
@@ -153,7 +154,7 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
   if (is_in_region()) [[unlikely]]
     count_heap_violation(caller);
   if (block == nullptr || !records()) return;
-  const sample_timer timer;
+  const work_timer timer(format::sample_ticks);
   entry guard;
   if (!guard) return;
   add_allocation(guard.self(), block, bytes, caller, cost);
@@ -161,7 +162,7 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
 
 [[gnu::noinline]] void count_free_slow(const void* block, const caller& caller) noexcept {
   if (block == nullptr || !records()) return;
-  const sample_timer timer;
+  const work_timer timer(format::sample_ticks);
   entry guard;
   if (!guard) return;
   look_through_contents();
@@ -176,20 +177,36 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
   }
 }
 
+// The timed events take the same way through the code as all others, so that it is as well cached.
+[[gnu::noinline]] void time_allocation(const void* block, std::size_t bytes, const caller& caller,
+                                       cost_state cost) noexcept {
+  const brief_work_timer timer(format::sample_ticks);
+  count_allocation(block, bytes, caller, cost);
+}
+[[gnu::noinline]] void time_free(const void* block, const caller& caller) noexcept {
+  const brief_work_timer timer(format::sample_ticks);
+  count_free(block, caller);
+}
+
 }  // namespace
 
 void count_allocation(const void* block, std::size_t bytes, const caller& caller, cost_state cost) noexcept {
   {
     plain_entry guard;
-    if (guard && block != nullptr && !guard.self().trace.is_due(guard.self().counts())) [[likely]] {
+    if (guard && block != nullptr) [[likely]] {
       thread& self = guard.self();
-      add(self.counts().allocations, 1);
-      const auto [site, cell] = heap_site(self, caller);
-      if (cell == nullptr || !note_each(self, *cell, block, bytes, record_of_block(self, site, bytes))) [[unlikely]]
-        self.count_dropped();
-      return;
+      format::thread_record& counts = self.counts();
+      const bool is_timed = self.timed_allocations.is_due(counts.allocations.load(std::memory_order_relaxed));
+      if (!is_timed && !self.trace.is_due(counts)) [[likely]] {
+        add(counts.allocations, 1);
+        const auto [site, cell] = heap_site(self, caller);
+        if (cell == nullptr || !note_each(self, *cell, block, bytes, record_of_block(self, site, bytes))) [[unlikely]]
+          self.count_dropped();
+        return;
+      }
     }
   }
+  if (times_allocation()) return time_allocation(block, bytes, caller, cost);
   count_allocation_slow(block, bytes, caller, cost);
 }
 
@@ -197,18 +214,22 @@ void count_free(const void* block, const caller& caller) noexcept {
   {
     plain_entry guard;
     if (guard && block != nullptr) [[likely]] {
-      look_through_contents();
       thread& self = guard.self();
-      add(self.counts().frees, 1);
-      const allocation_record record = live_blocks::take(block);
-      if (record.weight != 0) [[likely]] {
-        add_free(self, record);
-      } else {
-        self.count_unknown();
+      format::thread_record& counts = self.counts();
+      if (!self.timed_frees.is_due(counts.frees.load(std::memory_order_relaxed))) [[likely]] {
+        look_through_contents();
+        add(counts.frees, 1);
+        const allocation_record record = live_blocks::take(block);
+        if (record.weight != 0) [[likely]] {
+          add_free(self, record);
+        } else {
+          self.count_unknown();
+        }
+        return;
       }
-      return;
     }
   }
+  if (times_free()) return time_free(block, caller);
   count_free_slow(block, caller);
 }
 
@@ -224,6 +245,8 @@ void finish_resize(const allocation_record& record, const void* block, const voi
   if (is_in_region()) [[unlikely]]
     count_heap_violation(caller);
   if (!records()) return;
+  std::optional<brief_work_timer> timer;
+  if (times_allocation()) timer.emplace(format::sample_ticks);
   entry guard;
   if (!guard) return;
   if (new_block == nullptr) {

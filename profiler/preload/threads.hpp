@@ -14,6 +14,7 @@
 #include "profiler/preload/records/lock_samples.hpp"
 #include "profiler/preload/records/pending_calls.hpp"
 #include "profiler/preload/records/python_codes.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/records/wait_samples.hpp"
 #include "profiler/preload/records/walk_workspace.hpp"
 #include "profiler/preload/stacks/stack.hpp"
@@ -74,10 +75,12 @@ class thread {
   void note_walk() noexcept;
 
   format::thread_record& counts() noexcept { return *record_; }
-  std::uint32_t python_reads = 0;  // of its Python frames
-  sampler samples;                 // chooses the samples
-  trace_excerpt trace;             // records its events, one by one
-  held_locks locks;                // the locks that it holds
+  std::uint64_t python_reads = 0;  // of its Python frames
+  timed_turns timed_python_reads;
+  timed_turns timed_allocations, timed_frees;  // where each block is counted
+  sampler samples;                             // chooses the samples
+  trace_excerpt trace;                         // records its events, one by one
+  held_locks locks;                            // the locks that it holds
   held_semaphores semaphores;
   lock_samples samples_of_locks;
   wait_samples samples_of_waits;

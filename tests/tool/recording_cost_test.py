@@ -57,6 +57,38 @@ class RecordingCost(FolderTest):
         self.assertGreater(cost_by_kind["heap"], 0)
         self.assertEqual((passed["locks"], cost_by_kind["locks"]), (0, 0))
 
+    def with_prices(self, name, options, **changes):
+        """Lets later recordings with these options find prices in the file of that name, which are changed so."""
+        file = pathlib.Path(prices.CACHE.name, "tarn", name)
+        self.record("/bin/true", options=options)
+        measured = json.loads(file.read_text())
+        self.addCleanup(file.write_text, json.dumps(measured))
+        file.write_text(json.dumps({**measured, **changes}))
+
+    def test_one_in_251_events_of_a_heap_that_is_counted_is_timed(self):
+        sample_margin = 5  # of each piece of timed work
+        ns_of_one = [0] * 16
+        ns_of_one[sample_margin] = 1e6
+        options = ["--heap", "--full"]
+        self.with_prices("recorder-1-full.json", options, ns=ns_of_one)
+        _, overhead = self.record(PATHS.pairs, "1", options=options)
+        events = 2_000_000
+        in_excerpts = 4 * 8192  # which begin at 8,192 allocations, and at 4, 16 and 64 times as many
+        timed = overhead["kinds_ns"]["heap"] / 1e6
+        self.assertAlmostEqual(timed, in_excerpts + (events - in_excerpts) / 251, delta=20)
+
+    def test_a_busy_machine_makes_ranges_wider_and_is_named(self):
+        options = ["--heap"]
+        self.with_prices("recorder-1.json", options, is_disturbed=True)
+        errors = self.tarn("record", *options, "-o", "rec", "--", "/bin/true").stderr
+        report = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
+        overhead = report["recorder"]["overhead"]
+        self.assertEqual(overhead["cpu_ns"], [0, 2 * sum(overhead["kinds_ns"].values())])
+        self.assertIn("busy machine", overhead["doubt"])
+        self.assertIn(f"tarn: {overhead['doubt']}\n", errors)
+        text = self.tarn("report", "--quick", "rec").stdout
+        self.assertIn(overhead["doubt"][1:], " ".join(text.split()))
+
     def test_malloc_costs_little_where_the_heap_is_not_recorded(self):
         """2.9 to 6.8 times before the hooks passed at once. The least of several turns has the least of other work."""
         starts_one = f"import subprocess; subprocess.run([{PATHS.pairs!r}, '5'])"

@@ -62,21 +62,22 @@ class work_timer {
   work_timer(const work_timer&) = delete;
   work_timer& operator=(const work_timer&) = delete;
   ~work_timer() {
-    constexpr std::uint64_t longest = std::uint64_t{1} << 16;  // some 25 us
     const std::uint64_t ticks = clock_ticks() - begun_, inner = inner_ticks - inner_before_;
     const std::uint64_t own_part = ticks > inner ? ticks - inner : 0;
     inner_ticks = inner_before_ + ticks;
-    count_work(counter_, own_part < longest ? own_part : mean_ticks(longest));
+    count_work(counter_, own_part < longest ? own_part : mean_ticks());
     count_work(pieces(), 1);
   }
 
  private:
+  friend class brief_work_timer;
+  static constexpr std::uint64_t longest = std::uint64_t{1} << 16;  // some 25 us
   format::work_counter pieces() const noexcept {
     return static_cast<format::work_counter>(counter_ + format::timed_counters);
   }
-  std::uint64_t mean_ticks(std::uint64_t if_none) const noexcept {
+  std::uint64_t mean_ticks() const noexcept {
     const std::uint64_t count = header().work[pieces()].load(std::memory_order_relaxed);
-    return count == 0 ? if_none : header().work[counter_].load(std::memory_order_relaxed) / count;
+    return count == 0 ? longest : header().work[counter_].load(std::memory_order_relaxed) / count;
   }
 
   static constinit thread_local std::uint64_t inner_ticks;  // NOLINT(bugprone-dynamic-static-initializers): constinit
@@ -84,14 +85,31 @@ class work_timer {
   std::uint64_t inner_before_, begun_;
 };
 
-// Times one in 256 of pieces that are about as short as reading the clock, and counts it for all of them. `turn`
-// belongs to the calling thread.
+// Chooses the pieces of brief work that are timed, by their count in a thread.
+class timed_turns {
+ public:
+  // A prime, so that a loop of the program has no part that is always timed, or never.
+  static constexpr std::uint64_t weight = 251;
+
+  // Threads begin at different counts, so that the first pieces of brief threads are timed as often as later ones.
+  void set_up(std::uint32_t thread) noexcept { next_ = (thread * 97 + weight / 2) % weight; }
+  bool is_due(std::uint64_t count) const noexcept { return count >= next_; }
+  // Returns true if this piece is to be timed, and chooses the next one then.
+  bool take(std::uint64_t count) noexcept {
+    const bool is_due_now = is_due(count);
+    if (is_due_now) next_ = count + weight;
+    return is_due_now;
+  }
+
+ private:
+  std::uint64_t next_ = 0;
+};
+
+// Times a piece that is about as short as reading the clock, and counts it for all those that timed_turns leaves out.
 class brief_work_timer {
  public:
-  brief_work_timer(format::work_counter counter, std::uint32_t& turn) noexcept
-      : counter_(counter), is_timed_(turn++ % weight == 0) {
-    if (!is_timed_) [[likely]]
-      return;
+  explicit brief_work_timer(format::work_counter counter) noexcept
+      : counter_(counter), inner_before_(work_timer::inner_ticks) {
     const std::uint64_t before = clock_after_all();
     begun_ = clock_after_all();
     clock_ = begun_ - before;
@@ -99,16 +117,15 @@ class brief_work_timer {
   brief_work_timer(const brief_work_timer&) = delete;
   brief_work_timer& operator=(const brief_work_timer&) = delete;
   ~brief_work_timer() {
-    if (!is_timed_) [[likely]]
-      return;
-    constexpr std::uint64_t longest = 2048;  // some 0.8 us: it was interrupted
     const std::uint64_t ticks = clock_after_all() - begun_;
-    if (ticks > clock_ && ticks < longest) count_work(counter_, (ticks - clock_) * weight);
+    const std::uint64_t others = clock_ + (work_timer::inner_ticks - inner_before_);
+    work_timer::inner_ticks = inner_before_ + ticks;
+    if (ticks > others && ticks - others < work_timer::longest)
+      count_work(counter_, (ticks - others) * timed_turns::weight);
     count_work(static_cast<format::work_counter>(counter_ + format::timed_counters), 1);
   }
 
  private:
-  static constexpr std::uint32_t weight = 256;
   // Reads the clock when the instructions before have ended. Those of longer pieces need not be waited for.
   static std::uint64_t clock_after_all() noexcept {
 #if defined(__x86_64__)
@@ -117,8 +134,7 @@ class brief_work_timer {
     return clock_ticks();
   }
   format::work_counter counter_;
-  bool is_timed_;
-  std::uint64_t begun_, clock_;  // set where it is timed
+  std::uint64_t inner_before_, begun_, clock_;
 };
 
 // Returns the offset of zeroed memory in the region, aligned to 16 bytes, or 0 when the region is full.
