@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
@@ -15,6 +16,7 @@ namespace {
 using function_key = std::tuple<std::string, std::string>;  // function, file or type
 
 constexpr double errors_of_95_percent = 1.96;  // standard errors
+constexpr double max_standard_errors = 5;      // one of a million places differs by more by chance
 
 // Sites of one function in both recordings, in the order of their lines.
 struct matching {
@@ -57,7 +59,6 @@ bool is_same(const change& change) {
   }
   // The counts are estimates. The category is not compared, because a single sample may decide it. A place without a
   // sample in one of the recordings counts as a place without allocations there.
-  constexpr double max_standard_errors = 5;  // standard errors: one of a million places differs by more by chance
   const double largest = max_standard_errors * std::sqrt(variance);
   if (!is_near(before.allocations, after.allocations, largest) ||
       !is_near(before.remote_frees, after.remote_frees, largest) || !is_near(before.live, after.live, largest)) {
@@ -83,6 +84,48 @@ bool is_remedied(const change& change, const offer& offer) {
   const double before = as_double(change.before->allocations),
                after = change.after ? as_double(change.after->allocations) : 0;
   return after <= (before + left_by(change, offer)) / 2 * change.remaining_share;
+}
+
+// Returns whether the place has as many allocations as one of its remedies leaves under the same load, give or take a
+// tenth.
+bool is_left_by_remedy(const change& change) {
+  constexpr double max_share = 0.1;
+  if (!change.before || !change.after || !change.before->first) return false;
+  const double after = as_double(change.after->allocations),
+               by_chance = max_standard_errors * std::sqrt(change.after->variance);
+  const auto fits = [&](const offer& offer) {
+    const double left = left_by(change, offer);
+    return is_remedied(change, offer) && std::fabs(left - after) <= std::max(max_share * left, by_chance);
+  };
+  return fits(*change.before->first) || std::any_of(change.before->others.begin(), change.before->others.end(), fits);
+}
+
+// A place that is gone does not show the load, nor does one where a remedy explains what remains.
+bool shows_load(const change& change) {
+  return change.before && change.after && change.after->allocations != 0 && !is_left_by_remedy(change);
+}
+
+// Sets `remaining_share` of each change. `candidates` are the changes and all places without one.
+void set_remaining_shares(const std::vector<change>& candidates, std::vector<change>& changes) {
+  double before = 0, after = 0;
+  for (const change& candidate : candidates) {
+    if (!shows_load(candidate)) continue;
+    before += as_double(candidate.before->allocations);
+    after += as_double(candidate.after->allocations);
+  }
+  for (change& change : changes) {
+    if (!change.before || !change.after) continue;
+    constexpr double max_ratio = 1.2;  // of decreases that are one of the load
+    const double before_here = as_double(change.before->allocations), after_here = as_double(change.after->allocations);
+    const bool is_part = shows_load(change);
+    const double others_before = before - (is_part ? before_here : 0),
+                 others_after = after - (is_part ? after_here : 0);
+    if (others_before <= 0) continue;
+    const double share = std::min(others_after / others_before, 1.0);
+    const bool is_smaller_decrease = after_here > max_ratio * share * before_here;
+    if (is_left_by_remedy(change) && is_smaller_decrease) continue;
+    change.remaining_share = share;
+  }
 }
 
 // Finds the remedy that would leave the present number of allocations; of nearly equal ones the one that was advised
@@ -212,7 +255,7 @@ std::uint64_t change::predicted_allocations() const {
 
 count_outcome change::outcome() const {
   if (!is_taken) return count_outcome::not_taken;
-  constexpr double max_standard_errors = 5, max_share = 0.1;
+  constexpr double max_share = 0.1;
   const double predicted = as_double(predicted_allocations());
   // The decrease at other places may be one of the load, or come of remedies that were applied there.
   const double remaining = as_double(before->allocations) - predicted, present = as_double(after->allocations);
@@ -311,18 +354,12 @@ difference compare(const std::vector<location_sums>& before, const std::vector<l
   };
   add_all(before, difference.before, difference.before_variance, difference.before_ns);
   add_all(after, difference.after, difference.after_variance, difference.after_ns);
-  difference.changes = matched(before, after);
   difference.common_share = share_in_common(before, after);
-  std::erase_if(difference.changes, is_same);
-  const auto has_all = [](const auto& sums) {
-    return as_double(std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}));
-  };
-  for (change& change : difference.changes) {
-    const double others_before = has_all(difference.before) - as_double(change.before ? change.before->allocations : 0);
-    const double others_after = has_all(difference.after) - as_double(change.after ? change.after->allocations : 0);
-    change.remaining_share = others_before == 0 ? 1 : std::min(others_after / others_before, 1.0);
-    find_taken(change);
-  }
+  const std::vector<change> candidates = matched(before, after);
+  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(difference.changes),
+               [](const change& candidate) { return !is_same(candidate); });
+  set_remaining_shares(candidates, difference.changes);
+  for (change& change : difference.changes) find_taken(change);
   std::stable_sort(difference.changes.begin(), difference.changes.end(), [](const change& a, const change& b) {
     return std::fabs(a.model_saved_ns().middle()) > std::fabs(b.model_saved_ns().middle());
   });
@@ -331,7 +368,7 @@ difference compare(const std::vector<location_sums>& before, const std::vector<l
 
 std::vector<change> memory_changes(const std::vector<location_sums>& before, const std::vector<location_sums>& after,
                                    const std::array<double, 2>& interval) {
-  constexpr double max_standard_errors = 5, min_bytes = 4096, min_share = 0.01;
+  constexpr double min_bytes = 4096, min_share = 0.01;
   using amount = std::uint64_t location_sums::*;
   const auto value = [](const std::optional<location_sums>& side, amount bytes) {
     return side ? as_double((*side).*bytes) : 0.0;

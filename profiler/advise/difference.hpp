@@ -38,13 +38,15 @@ enum class count_outcome { not_taken, fewer_gone, as_predicted, more_gone };
 struct change {
   std::optional<location_sums> before, after;  // at least one of them is set
   // The first remedy or another one seems to be taken: at least half of the allocations that it saves are gone, beyond
-  // the decrease at all other places. Always false for a site that is gone: nothing shows whether a remedy was taken or
+  // a decrease of the load. Always false for a site that is gone: nothing shows whether a remedy was taken or
   // the code was removed.
   bool is_taken = false;
   // If another one than the first is taken, because its remaining allocations fit better: its index in
   // `before->others`.
   std::optional<std::size_t> taken_instead = {};
-  double remaining_share = 1;  // of the allocations at all other places, those that remain; 1 if there are more
+  // Of the allocations at the other places that show the load, those that remain; 1 if there are more, or if no place
+  // shows it.
+  double remaining_share = 1;
   // Returns the remedy that is taken, or the first one if none is. Null if nothing was predicted.
   const offer* judged_offer() const;
   bool is_gone() const { return before && !after; }

@@ -297,6 +297,36 @@ TEST(difference, less_work_is_no_remedy) {
   EXPECT_FALSE(differences_of({growing}, {view("f()", 1, 0)}).changes.at(0).is_taken) << "which leaves the allocations";
 }
 
+site_view reservable(const char* function, std::uint64_t blocks, std::uint64_t saved) {
+  site_view result = view(function, 1, blocks);
+  result.offers.push_back({{remedy_kind::reserve, {}, {900, 1100}, saved}, {}});
+  return result;
+}
+
+TEST(difference, remedies_that_are_applied_at_all_places_at_once_are_taken) {
+  const auto outcomes_between = [](const std::vector<site_view>& before, const std::vector<site_view>& after) {
+    std::vector<count_outcome> outcomes;
+    for (const change& change : differences_of(before, after).changes)
+      if (!change.is_gone()) outcomes.push_back(change.outcome());
+    return outcomes;
+  };
+  constexpr count_outcome fits = count_outcome::as_predicted, denied = count_outcome::not_taken;
+  const site_view growing = reservable("f()", 7000, 6000);
+  using list = std::vector<count_outcome>;
+  EXPECT_EQ(outcomes_between({growing, view("g()", 2, 3000), view("h()", 3, 1000)}, {view("f()", 1, 1000)}),
+            list({fits}))
+      << "all other places are gone";
+  EXPECT_EQ(outcomes_between({growing, reservable("g()", 10'000, 9000)}, {view("f()", 1, 1000), view("g()", 1, 1000)}),
+            list({fits, fits}))
+      << "all have what the remedies leave";
+  EXPECT_EQ(outcomes_between({growing, view("g()", 1, 90'000)}, {view("f()", 1, 1000), view("g()", 1, 9000)}),
+            list({denied, fits}))
+      << "the other one has another decrease";
+  EXPECT_EQ(outcomes_between({growing, view("g()", 1, 7000)}, {view("f()", 1, 1000), view("g()", 1, 1000)}),
+            list({denied, denied}))
+      << "a seventh of the load";
+}
+
 TEST(difference, predictions_of_one_place_add_up) {
   const auto sums = sums_by_location({promised(view("f()", 1, 100), {1, 2}), promised(view("f()", 1, 50), {3, 4})});
   ASSERT_TRUE(sums.at(0).first);
