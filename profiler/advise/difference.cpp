@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -186,6 +187,32 @@ void match_by(sum_pointers& before, sum_pointers& after, matching_step step, std
   }
 }
 
+std::set<std::string> names_of(const std::vector<location_sums>& locations) {
+  std::set<std::string> names;
+  for (const location_sums& sums : locations) names.insert(sums.function);
+  return names;
+}
+
+// Matches the functions that have another name in the other recording, and takes them from the lists.
+void match_renamed(sum_pointers& before, sum_pointers& after, const std::set<std::string>& earlier_names,
+                   const std::set<std::string>& later_names, std::vector<change>& changes) {
+  std::map<std::tuple<std::string, std::string, std::string>, matching> candidates;  // by file, caller and type
+  const auto add = [&](const location_sums* sums, const std::set<std::string>& other_names, auto list) {
+    if (sums->function.empty() || sums->caller.empty() || other_names.contains(sums->function)) return;
+    (candidates[{file_name(sums->file), sums->caller, sums->type}].*list).push_back(sums);
+  };
+  for (const location_sums* sums : before) add(sums, later_names, &matching::before);
+  for (const location_sums* sums : after) add(sums, earlier_names, &matching::after);
+  for (const auto& [key, functions] : candidates) {
+    if (functions.before.size() != 1 || functions.after.size() != 1) continue;
+    change renamed = {*functions.before.front(), *functions.after.front(), false};
+    if (!is_same(renamed)) continue;
+    std::erase(before, functions.before.front());
+    std::erase(after, functions.after.front());
+    changes.push_back(std::move(renamed));
+  }
+}
+
 function_key name_key(const location_sums& sums) { return {sums.function, file_name(sums.file)}; }
 
 // Returns all locations of both recordings, each with the matching one of the other recording. The two builds may be of
@@ -206,6 +233,7 @@ std::vector<change> matched(const std::vector<location_sums>& before, const std:
   match_by(earlier, later, matching_step::moved, changes, [](const location_sums& sums) {
     return function_key{sums.function, sums.type};
   });
+  match_renamed(earlier, later, names_of(before), names_of(after), changes);
   match_by(earlier, later, matching_step::last, changes, name_key);
   return changes;
 }
@@ -285,6 +313,12 @@ void add_offer(std::vector<offer>& sums, const offer& addend) {
   match == sums.end() ? sums.push_back(*sum) : static_cast<void>(*match = *sum);
 }
 
+std::string caller_of(const site_view& view) {
+  if (!view.callers.empty()) return without_arguments(view.callers.front().location.function);
+  const std::size_t index = view.frame_index + 1;
+  return index < view.stack.size() ? without_arguments(view.stack[index].function) : std::string();
+}
+
 }  // namespace
 
 std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
@@ -325,6 +359,7 @@ std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
       sums_here.dearest = view.predicted.now_ns.middle();
       sums_here.total.remedy = view.remedy;
       sums_here.total.type = view.allocation.type;
+      sums_here.total.caller = caller_of(view);
     }
     if (!view.offers.empty()) add_offer(sums_here.total.first, view.offers.front());
     for (std::size_t index = 1; index < view.offers.size(); ++index)
@@ -364,6 +399,37 @@ difference compare(const std::vector<location_sums>& before, const std::vector<l
     return std::fabs(a.model_saved_ns().middle()) > std::fabs(b.model_saved_ns().middle());
   });
   return difference;
+}
+
+range saved_by_changes(const std::vector<change>& changes) {
+  range saved_ns;
+  double variance = 0;
+  bool saves_more = false;
+  const auto variance_of = [](const std::optional<location_sums>& sums) {
+    if (!sums || sums->allocations == 0) return 0.0;
+    const double ns = sums->now_ns.high / as_double(sums->allocations);
+    return sums->variance * ns * ns;
+  };
+  for (const change& change : changes) {
+    saved_ns += change.model_saved_ns();
+    variance += variance_of(change.before) + variance_of(change.after);
+    saves_more = saves_more || (change.is_taken && change.judged_offer()->predicted.saves_more);
+  }
+  const double by_chance = max_standard_errors * std::sqrt(variance);
+  return {saved_ns.low - by_chance, saves_more ? std::numeric_limits<double>::infinity() : saved_ns.high + by_chance};
+}
+
+measured_saving saving_of_runs(const range& before_ns, const range& after_ns, const range& saved_by_changes_ns) {
+  constexpr double share_of_explained = 0.1, share_of_others = 0.5;
+  const auto saved_within = [&](double share) {
+    const double run_to_run = share * std::max(before_ns.middle(), after_ns.middle());
+    return range{before_ns.low - after_ns.high - run_to_run, before_ns.high - after_ns.low + run_to_run};
+  };
+  const auto has_zero = [](const range& ns) { return ns.low <= 0 && ns.high >= 0; };
+  const range narrow = saved_within(share_of_explained);
+  const bool is_alike = narrow.low <= saved_by_changes_ns.high && saved_by_changes_ns.low <= narrow.high;
+  if (is_alike && (has_zero(narrow) || !has_zero(saved_by_changes_ns))) return {narrow, true};
+  return {saved_within(share_of_others), false};
 }
 
 std::vector<change> memory_changes(const std::vector<location_sums>& before, const std::vector<location_sums>& after,

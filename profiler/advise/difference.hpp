@@ -18,6 +18,7 @@ struct location_sums {
   int line = 0;
   heap_category category = heap_category::kept;  // the category of most of its allocations
   std::string type;                              // of the object whose allocations cost most; empty if it is not known
+  std::string caller;                            // of the function, for the same object; empty if it is not known
   std::array<std::uint64_t, category_count> allocations_by_category{};
   std::array<double, category_count> variance_by_category{};  // as `variance`
   std::uint64_t allocations = 0, bytes = 0, remote_frees = 0, copied = 0, live = 0;
@@ -71,7 +72,8 @@ struct difference {
 // Places match if function, file and line are equal, or module and function if there is no line. The remaining places
 // of one function are matched in the order of their lines, because an edit moves lines. Of the files the names must be
 // equal, and the folders only where there are several. A function that is in another file later matches if the type of
-// its objects is the same, and no third file has such a function.
+// its objects is the same, and no third file has such a function. A function that has another name later matches if its
+// file, its caller, the type and the counts are the same, and those of no third function are.
 // `category` leaves out the sites of all other categories.
 std::vector<location_sums> sums_by_location(const std::vector<site_view>& views,
                                             std::optional<heap_category> category = {});
@@ -85,6 +87,19 @@ struct located_sums {
   }
 };
 difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after);
+
+// Returns what the changes save by the model, as far as samples tell. There is no upper limit where a remedy was taken
+// that also saves work which no recording shows.
+range saved_by_changes(const std::vector<change>& changes);
+
+// The CPU time that a change saved, of one run before it and one after it. Runs of the same work differ by 10 % on a
+// machine that does other work, too, and by 50 % on a busy one. So the smaller allowance is only made where the changes
+// of the program tell of the same saving.
+struct measured_saving {
+  range ns;
+  bool is_explained = false;
+};
+measured_saving saving_of_runs(const range& before_ns, const range& after_ns, const range& saved_by_changes_ns);
 
 // Returns the places whose bytes at the peak or at the end differ by more than 5 standard errors and 4 KiB, and at the
 // peak by a hundredth of the whole, too; the largest difference first. `interval` is the mean distance of two samples

@@ -58,10 +58,6 @@ constexpr const char* incomparable_cpu =
     "CPU time cannot be compared: recording changed how often threads waited for locks";
 // Returns whether the CPU times of the two runs tell what the change saved.
 bool is_cpu_comparable(const side& before, const side& after, const diff_request& request);
-// Returns the range of the difference: from the least of one minus the most of the other. CPU times of one run each are
-// widened by the difference of two runs of the same work on a machine that does other work, too.
-range saved_cpu(const side& before, const side& after, const diff_request& request);
-
 // Sums what the remedies of the sites that changed were predicted to save.
 struct predicted_saving {
   range ns;
@@ -86,6 +82,9 @@ struct whole_comparison {
   memory_difference memory;
   std::vector<compared_uses> kinds;
 };
+
+// Returns the saved CPU time: that of `cpu_seconds`, or of the two runs.
+analyse::measured_saving saved_cpu(const whole_comparison& comparison, const diff_request& request);
 
 // Returns what the reader of the comparison should know first: it may not be one of the same work on the same program.
 std::vector<std::string> notes_on(const whole_comparison& comparison, const diff_request& request);

@@ -108,7 +108,7 @@ json json_of(const whole_comparison& comparison, const diff_request& request, st
   for (std::size_t index = 0; index < std::min(top, difference.changes.size()); ++index) {
     changes.push_back(json_of(difference.changes[index]));
   }
-  const json saved = is_cpu_comparable(before, after, request) ? json_of(saved_cpu(before, after, request)) : json();
+  const json saved = is_cpu_comparable(before, after, request) ? json_of(saved_cpu(comparison, request).ns) : json();
   json result = {{"version", 3},
                  {"allocations", categories},
                  {"heap_ns", {{"before", json_of(difference.before_ns)}, {"after", json_of(difference.after_ns)}}},

@@ -171,12 +171,26 @@ bool is_cpu_comparable(const side& before, const side& after, const diff_request
   return !request.cpu_seconds.empty() || (!is_contended(before) && !is_contended(after));
 }
 
-range saved_cpu(const side& before, const side& after, const diff_request& request) {
-  constexpr double run_to_run_share = 0.1;
-  const range cpu_before = before.analysis.whole().cpu_ns, cpu_after = after.analysis.whole().cpu_ns;
-  const double run_to_run =
-      request.cpu_seconds.empty() ? run_to_run_share * std::max(cpu_before.middle(), cpu_after.middle()) : 0;
-  return {cpu_before.low - cpu_after.high - run_to_run, cpu_before.high - cpu_after.low + run_to_run};
+analyse::measured_saving saved_cpu(const whole_comparison& comparison, const diff_request& request) {
+  const range before_ns = comparison.before.analysis.whole().cpu_ns,
+              after_ns = comparison.after.analysis.whole().cpu_ns;
+  if (!request.cpu_seconds.empty()) return {{before_ns.low - after_ns.high, before_ns.high - after_ns.low}, true};
+  range saved_ns = analyse::saved_by_changes(comparison.difference.changes);
+  for (const compared_uses& kind : comparison.kinds) {
+    if (std::string_view(kind.member) != "syscalls") continue;
+    // Their time is that of one run, too, and contains what recording them took.
+    constexpr double min_share = 0.5;
+    for (const analyse::use_change& change : kind.uses.changes) {
+      const analyse::use before = change.before.value_or(analyse::use()), after = change.after.value_or(analyse::use());
+      if (before.count == after.count) continue;
+      const auto working_ns = [](const analyse::use& use) {
+        return static_cast<double>(use.nanoseconds - use.waiting_ns);
+      };
+      const double saved = working_ns(before) - working_ns(after);
+      saved_ns += range{std::min(saved, min_share * saved), std::max(saved, min_share * saved)};
+    }
+  }
+  return analyse::saving_of_runs(before_ns, after_ns, saved_ns);
 }
 
 predicted_saving predicted_of(const analyse::difference& difference) {

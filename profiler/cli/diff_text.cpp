@@ -272,21 +272,23 @@ void print_text(const whole_comparison& comparison, const diff_request& request)
   }
   // Without a change, the difference would come from the recorders' own time and from the machine.
   const bool has_comparable_cpu = is_cpu_comparable(before, after, request);
+  const analyse::measured_saving saved = saved_cpu(comparison, request);
   if (has_comparable_cpu && (!is_unchanged || !request.cpu_seconds.empty()))
-    fmt::print("{}\n", style.bold(saving_text(before, saved_cpu(before, after, request))));
+    fmt::print("{}\n", style.bold(saving_text(before, saved.ns)));
   if (!has_comparable_cpu && !is_unchanged) {
     fmt::print("{}\n{}\n", style.bold(fmt::format("{}.", incomparable_cpu)), cpu_seconds_advice);
   } else if (!is_unchanged && request.cpu_seconds.empty()) {
     fmt::print(
-        "CPU times are of one run each, less what recording took; the range allows for 10 % between runs.\n"
-        "To narrow it, measure several runs without a recorder, and state their medians: --cpu-seconds.\n");
+        "CPU times are of one run each, less what recording took; the range allows for {} % between runs{}.\n"
+        "To narrow it, measure several runs without a recorder, and state their medians: --cpu-seconds.\n",
+        saved.is_explained ? 10 : 50,
+        saved.is_explained ? "" : ",\nbecause the changed sites do not explain their difference");
     if (!before.has_locks() || !after.has_locks()) {
       fmt::print("If threads wait for locks, this range is too narrow: the recordings do not show it (--locks).\n");
     }
   }
   if (const predicted_saving predicted = predicted_of(difference); predicted.sites != 0) {
-    const std::string measured =
-        has_comparable_cpu ? "; " + measured_text(predicted, saved_cpu(before, after, request)) : "";
+    const std::string measured = has_comparable_cpu ? "; " + measured_text(predicted, saved.ns) : "";
     fmt::print(
         "{}.\n",
         wrap_text(fmt::format("The prediction for the remedies that were applied, or whose site is gone: {}{}",

@@ -178,6 +178,62 @@ TEST(difference, builds_of_sources_in_two_folders_match) {
   EXPECT_EQ(same_names.changes[0].before->file, "/b/file.cpp");
 }
 
+site_view called_by(const char* caller, const char* function, std::uint64_t blocks) {
+  site_view result = view(function, 1, blocks);
+  result.stack.push_back({caller, "file.cpp", 9, "/program", 2});
+  return result;
+}
+
+TEST(difference, a_function_with_another_name_has_the_same_sites) {
+  const auto changes_between = [](const std::vector<site_view>& before, const std::vector<site_view>& after) {
+    return differences_of(before, after).changes.size();
+  };
+  const site_view earlier = called_by("main", "f()", 1000), later = called_by("main", "renamed()", 1000);
+  EXPECT_EQ(changes_between({earlier}, {later}), 0U);
+  EXPECT_EQ(changes_between({earlier}, {called_by("main", "renamed()", 900)}), 2U) << "other counts";
+  EXPECT_EQ(changes_between({earlier}, {called_by("g()", "renamed()", 1000)}), 2U) << "another caller";
+  EXPECT_EQ(changes_between({view("f()", 1, 1000)}, {view("renamed()", 1, 1000)}), 2U) << "no caller is known";
+  EXPECT_EQ(changes_between({earlier}, {later, called_by("main", "h()", 1000)}), 3U) << "either may be the one";
+  EXPECT_EQ(changes_between({earlier, called_by("g()", "renamed()", 70)}, {later}), 2U) << "both were there before";
+}
+
+TEST(difference, one_run_each_tells_no_saving_that_the_changes_do_not) {
+  const range hundred = {100, 100}, fewer = {70, 70};
+  const auto saving = [&](const range& before, const range& after, const range& changes) {
+    return saving_of_runs(before, after, changes);
+  };
+  const auto expect = [](const measured_saving& saved, double low, double high, bool is_explained) {
+    EXPECT_NEAR(saved.ns.low, low, 1e-9);
+    EXPECT_NEAR(saved.ns.high, high, 1e-9);
+    EXPECT_EQ(saved.is_explained, is_explained);
+  };
+  expect(saving(hundred, fewer, {20, 35}), 20, 40, true);
+  expect(saving(hundred, fewer, {-1, 1}), -20, 80, false);
+  expect(saving(fewer, hundred, {-1, 1}), -80, 20, false);
+  expect(saving(fewer, hundred, {-30, -25}), -40, -20, true);
+  expect(saving(hundred, fewer, {-5, 25}), -20, 80, false);
+  expect(saving(hundred, hundred, {-1, 1}), -10, 10, true);
+  expect(saving(hundred, hundred, {30, 40}), -50, 50, false);
+}
+
+TEST(difference, changes_that_samples_do_not_tell_apart_save_nothing_for_sure) {
+  const auto sampled = [](const char* function, std::uint64_t samples) {
+    site_view result = view(function, 1, samples * 100);
+    result.facts.sums[format::spread] = samples * 100 * 99;
+    return result;
+  };
+  const range renamed = saved_by_changes(differences_of({sampled("f()", 400)}, {sampled("g()", 420)}).changes);
+  EXPECT_LT(renamed.low, 0);
+  EXPECT_GT(renamed.high, 0);
+  const range halved = saved_by_changes(differences_of({sampled("f()", 4000)}, {sampled("f()", 2000)}).changes);
+  EXPECT_GT(halved.low, 0);
+  site_view before = view("f()", 1, 1000);
+  before.offers.push_back({{remedy_kind::hoist, {}, {9000, 21'000}, 999}, {}});
+  before.offers.front().predicted.saves_more = true;
+  EXPECT_EQ(saved_by_changes(differences_of({before}, {view("f()", 1, 900)}).changes).high, 2000);
+  EXPECT_GT(saved_by_changes(differences_of({before}, {view("f()", 1, 1)}).changes).high, 1e300);
+}
+
 TEST(difference, the_largest_is_first) {
   const difference difference = differences_of({view("f()", 1, 10), view("g()", 1, 1000)}, {view("h()", 1, 100)});
   ASSERT_EQ(difference.changes.size(), 3U);
