@@ -157,6 +157,55 @@ std::string trim(const std::string& line) {
   return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
 }
 
+// Returns whether a function of the runtime allocates an exception or its message.
+bool makes_exception(std::string_view name) {
+  constexpr auto prefixes =
+      std::to_array<std::string_view>({"__cxa_allocate_exception", "std::logic_error::", "std::runtime_error::"});
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// Returns whether the line with this index begins or ends the body of a coroutine. A compiler names one of both as the
+// place where the frame is allocated.
+bool is_bound_of_coroutine(const std::vector<std::string>& lines, std::size_t index) {
+  const auto suspends = [](const std::string& line) {
+    constexpr auto keywords = std::to_array<std::string_view>({"co_await", "co_yield", "co_return"});
+    return std::any_of(keywords.begin(), keywords.end(),
+                       [&](std::string_view keyword) { return line.find(keyword) != std::string::npos; });
+  };
+  const auto depth_of = [](const std::string& line) {
+    return std::count(line.begin(), line.end(), '{') - std::count(line.begin(), line.end(), '}');
+  };
+  const auto is_control = [&](std::size_t line) {
+    constexpr auto keywords =
+        std::to_array<std::string_view>({"for", "while", "if", "else", "do", "switch", "try", "catch", "}"});
+    if (line > 0 && trim(lines[line]) == "{") --line;
+    const std::string text = trim(lines[line]);
+    const std::string_view first = std::string_view(text).substr(0, text.find_first_of(" (;{"));
+    return std::find(keywords.begin(), keywords.end(), first) != keywords.end();
+  };
+  std::ptrdiff_t depth = 0;
+  bool has_suspended = false;
+  if (trim(lines[index]) == "}") {
+    for (std::size_t line = index + 1; line-- > 0;) {
+      depth -= depth_of(lines[line]);
+      has_suspended = has_suspended || suspends(lines[line]);
+      if (depth <= 0) return has_suspended && !is_control(line);
+    }
+    return false;
+  }
+  if (is_control(index)) return false;
+  bool has_begun = false;
+  for (std::size_t line = index; line < lines.size(); ++line) {
+    has_begun = has_begun || lines[line].find('{') != std::string::npos;
+    if (!has_begun && lines[line].find(';') != std::string::npos) return false;
+    depth += depth_of(lines[line]);
+    if (suspends(lines[line])) return has_begun;
+    if (has_begun && depth <= 0) return false;
+  }
+  return false;
+}
+
 // Returns the type of the first `new T` or `make_unique<T>` in a line of source.
 std::string type_in(const std::string& source) {
   const auto is_part = [](char letter) {
@@ -240,6 +289,10 @@ advice advise_reserve(const allocation_info& allocation, const site& site, const
 }
 
 advice advise_hoist(const allocation_info& allocation) {
+  if (allocation.kind == allocated_kind::exception_object) {
+    return {"return the error, as std::expected or a code, where it is too frequent to throw", "",
+            "a throw also unwinds the stack, which costs more than its memory"};
+  }
   if (allocation.was_copied) {
     return {"if the copy is not changed, do not make it: take it by reference, or as a view",
             allocation.kind == allocated_kind::text ? "std::string_view" : "const " + or_T(allocation.type) + "&",
@@ -287,6 +340,9 @@ advice advise_pooled(const allocation_info& allocation, bool is_shared) {
           "std::allocate_shared<" + or_T(allocation.type) + ">(tarn::allocator<" + or_T(allocation.type) + ">(), ...)",
           note};
     case allocated_kind::c_block: return {"take it from the thread's own heap", "tarn_malloc, tarn_free", note};
+    case allocated_kind::coroutine_frame:
+      return {"take the coroutine's frames from the thread's own heap",
+              "struct promise_type : tarn::pooled<promise_type> { ... };", note};
     case allocated_kind::unknown:
       if (allocation.type.empty())
         return {"take it from the thread's own heap", "tarn_malloc, tarn_free; for a C++ type: tarn::pooled<T>", note};
@@ -330,7 +386,7 @@ std::string reserved_size_text(const growth& grown, const site& site) {
 
 allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t skipped) {
   allocation_info allocation;
-  bool names_type = false, is_built_up = false, is_of_element = false;
+  bool names_type = false, is_built_up = false, is_of_element = false, is_exception = false;
   std::size_t own_frame = 0, named_frame = 0;
   for (; own_frame < frames.size(); ++own_frame) {
     const code_location& location = frames[own_frame];
@@ -352,6 +408,7 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
     is_of_element = is_of_element || (names_type && holds_container_of(name, allocation));
     allocation.has_grown = allocation.has_grown || (!is_of_element && grows_container(name));
     is_built_up = is_built_up || builds_up_text(location.function);
+    is_exception = is_exception || makes_exception(name);
     allocation.is_concatenated =
         allocation.is_concatenated || (allocation.kind == allocated_kind::text && concatenates_text(location.function));
   }
@@ -369,6 +426,14 @@ allocation_info allocation_at(const std::vector<code_location>& frames, std::siz
       frames[own_frame].function.find('(') == std::string::npos) {
     allocation.kind = allocated_kind::c_block;
   }
+  if (is_exception) {
+    allocation_info exception;
+    exception.kind = allocated_kind::exception_object;
+    exception.frame = allocation.frame;
+    exception.is_foreign = allocation.is_foreign;
+    exception.is_of_another_language = allocation.is_of_another_language;
+    return exception;
+  }
   return allocation;
 }
 
@@ -384,15 +449,20 @@ void read_source(allocation_info& allocation, const std::vector<code_location>& 
   allocation.is_source_newer =
       changed > recorded || (has_program && changed > static_cast<std::uint64_t>(program.st_mtime));
   if (allocation.is_source_newer) return;
+  constexpr std::size_t max_body_lines = 1000;
+  const auto index = static_cast<std::size_t>(location.line - 1);
   std::ifstream file(location.file);
-  std::string text;
-  for (int number = 0; number < location.line; ++number) {
-    if (!std::getline(file, text)) return;
-  }
-  allocation.source = trim(text);
+  std::vector<std::string> lines;
+  for (std::string text; lines.size() <= index + max_body_lines && std::getline(file, text);) lines.push_back(text);
+  if (index >= lines.size()) return;
+  allocation.source = trim(lines[index]);
   if (allocation.kind != allocated_kind::unknown) return;
   allocation.type = type_in(allocation.source);
-  if (!allocation.type.empty()) allocation.kind = allocated_kind::object;
+  if (!allocation.type.empty()) {
+    allocation.kind = allocated_kind::object;
+  } else if (allocation.element.empty() && is_bound_of_coroutine(lines, index)) {
+    allocation.kind = allocated_kind::coroutine_frame;
+  }
   if (allocation.source.find("alloc(") != std::string::npos) allocation.kind = allocated_kind::c_block;
 }
 
@@ -410,6 +480,9 @@ bool is_taken_over(const allocation_info& allocation) {
 }
 
 bool is_applicable(remedy_kind remedy, const allocation_info& allocation) {
+  if (remedy == remedy_kind::drop_in) return true;
+  if (allocation.kind == allocated_kind::exception_object) return remedy == remedy_kind::hoist;
+  if (allocation.kind == allocated_kind::coroutine_frame) return remedy == remedy_kind::pooled;
   // A pool has objects; the buffers of a container come from its allocator.
   if (remedy == remedy_kind::shared_pool && is_container(allocation.kind)) return false;
   // A container keeps the text's memory, so that the next one would have to allocate all the same, and to copy.
@@ -423,7 +496,8 @@ bool is_applicable(remedy_kind remedy, const allocation_info& allocation) {
 bool saves_unmodelled_work(remedy_kind remedy, const allocation_info& allocation) {
   switch (remedy) {
     case remedy_kind::recycle: return true;
-    case remedy_kind::hoist: return is_container(allocation.kind);
+    case remedy_kind::hoist:
+      return is_container(allocation.kind) || allocation.kind == allocated_kind::exception_object;
     // Repeating the excerpts moves plain bytes; elements of a class are moved by its own code.
     case remedy_kind::reserve:
       return is_container(allocation.kind) && allocation.kind != allocated_kind::text &&

@@ -21,7 +21,9 @@ enum class allocated_kind {
   shared_object,
   unique_object,
   object,
-  c_block
+  c_block,
+  exception_object,  // of a throw, or its message
+  coroutine_frame
 };
 
 struct allocation_info {
@@ -46,7 +48,7 @@ struct allocation_info {
 allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t skipped = 0);
 
 // Sets `made.source` from the file system. If the names did not tell the type, it is read from the `new` or
-// `make_unique` in that line.
+// `make_unique` in that line, or from the body of a coroutine around it.
 void read_source(allocation_info& allocation, const std::vector<code_location>& frames, std::uint64_t recorded);
 
 // Returns a text that is equal for the buffers of one container: those of one type in one function, at any of its
@@ -62,7 +64,8 @@ struct advice {
   std::string note;  // a condition on the code, or a cost elsewhere; may be empty
 };
 // Returns false if the remedy keeps a block in a function that the block outlives, or a text that another container
-// takes, or if it is a pool of objects for the buffers of a container.
+// takes, or if it is a pool of objects for the buffers of a container. An exception can only be avoided, and a frame of
+// a coroutine be allocated by its promise.
 bool is_applicable(remedy_kind remedy, const allocation_info& allocation);
 
 // Returns whether the remedy also saves work on the blocks that no recording shows, such as filling or copying a

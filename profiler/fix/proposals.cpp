@@ -56,11 +56,21 @@ proposal proposal_at(const analyse::code_location& location, std::string_view re
   return result;
 }
 
+bool makes_edits(const analyse::allocation_info& allocation) {
+  using enum analyse::allocated_kind;
+  return allocation.kind != exception_object && allocation.kind != coroutine_frame;
+}
+
 proposal proposal_of(const analyse::site_view& view, std::string_view remedy, const analyse::prediction& prediction) {
   proposal result = proposal_at(*view.location(), remedy);
   result.saved_ns = prediction.saved_ns;
   result.saves_more = prediction.saves_more;
   if (result.check.empty()) return result;
+  if (!makes_edits(view.allocation)) {
+    result.check.clear();
+    result.silence = "no patch changes how errors are reported, or what a promise type is derived from";
+    return result;
+  }
   // The allocator of a container is a part of its type, which other code may name.
   using enum analyse::allocated_kind;
   const bool is_container = view.allocation.kind >= text && view.allocation.kind <= table;
@@ -99,7 +109,7 @@ std::optional<proposal> best_of(const analyse::site_view& view, bool is_for_coun
   // find one in the line of the call.
   const bool has_offers = !proposals.empty();
   for (const analyse::prediction& predicted : view.predicted.remedies) {
-    if (has_offers && predicted.saved_ns.middle() >= 0 && !view.allocation.is_foreign &&
+    if (has_offers && makes_edits(view.allocation) && predicted.saved_ns.middle() >= 0 && !view.allocation.is_foreign &&
         !analyse::is_applicable(predicted.remedy, view.allocation))
       proposals.push_back(proposal_of(view, analyse::name(predicted.remedy), predicted));
   }

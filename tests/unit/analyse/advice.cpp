@@ -428,6 +428,49 @@ TEST(advice, new_is_read_from_the_source) {
   ::unlink(path.c_str());
 }
 
+TEST(advice, an_exception_can_only_be_avoided) {
+  std::vector<code_location> frames = stack({"malloc", "__cxa_allocate_exception", "parse(int)", "main"});
+  frames[0].module = "/lib/x86_64-linux-gnu/libc.so.6";
+  frames[1].module = "/lib/x86_64-linux-gnu/libstdc++.so.6";
+  for (const char* function : {"__cxa_allocate_exception", "std::runtime_error::runtime_error(char const*)"}) {
+    frames[1].function = function;
+    allocation_info thrown = allocation_at(frames);
+    EXPECT_EQ(thrown.kind, allocated_kind::exception_object);
+    EXPECT_EQ(thrown.frame, 2U);
+    thrown.escape = escape_verdict::escapes;
+    EXPECT_TRUE(is_applicable(remedy_kind::hoist, thrown));
+    EXPECT_TRUE(is_applicable(remedy_kind::drop_in, thrown));
+    for (const remedy_kind remedy : {remedy_kind::reserve, remedy_kind::recycle, remedy_kind::pooled,
+                                     remedy_kind::arena, remedy_kind::shared_pool})
+      EXPECT_FALSE(is_applicable(remedy, thrown));
+    EXPECT_THAT(advise(remedy_kind::hoist, thrown, site(), {}).text, HasSubstr("return the error"));
+    EXPECT_EQ(code(remedy_kind::hoist, thrown), "");
+    EXPECT_TRUE(saves_unmodelled_work(remedy_kind::hoist, thrown)) << "a throw unwinds the stack";
+  }
+}
+
+TEST(advice, a_coroutine_is_known_by_its_body) {
+  const std::string path = testing::TempDir() + "tarn_coroutine_" + std::to_string(::getpid()) + ".cpp";
+  std::ofstream(path) << "gen count(int n) {\n  for (int i = 0; i < n; ++i) {\n    co_yield i;\n  }\n}\n"
+                         "gen brief() { co_return; }\n"
+                         "void plain(int n) {\n  run(n);\n}\n";
+  const auto at_line = [&](int line) {
+    const std::vector<code_location> frames = {{"operator new(unsigned long)", "", 0, "", 0x10},
+                                               {"f(int)", path, line, "/home/program", 0x10}};
+    allocation_info allocation = allocation_at(frames);
+    read_source(allocation, frames, ~0ULL);
+    return allocation;
+  };
+  for (const int line : {1, 5, 6}) EXPECT_EQ(at_line(line).kind, allocated_kind::coroutine_frame) << line;
+  for (const int line : {2, 3, 4, 7, 8, 9}) EXPECT_EQ(at_line(line).kind, allocated_kind::unknown) << line;
+  const allocation_info frame = at_line(5);
+  for (const remedy_kind remedy : {remedy_kind::hoist, remedy_kind::recycle, remedy_kind::arena})
+    EXPECT_FALSE(is_applicable(remedy, frame));
+  EXPECT_TRUE(is_applicable(remedy_kind::pooled, frame));
+  EXPECT_EQ(code(remedy_kind::pooled, frame), "struct promise_type : tarn::pooled<promise_type> { ... };");
+  ::unlink(path.c_str());
+}
+
 TEST(advice, what_is_not_known_is_not_invented) {
   const allocation_info empty = allocation_at({});
   EXPECT_EQ(empty.kind, allocated_kind::unknown);
