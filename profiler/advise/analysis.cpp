@@ -170,6 +170,11 @@ const lock_findings& analysis::locks() {
   return *locks_;
 }
 
+const call_findings& analysis::calls() {
+  if (!calls_) advise_threads(calls_.emplace(find_calls(recording_)), recording_, symbols_);
+  return *calls_;
+}
+
 history analysis::course(std::size_t limit) const {
   return bytes_.empty() ? history() : history_of(recording_, bytes_, limit);
 }

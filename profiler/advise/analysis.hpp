@@ -103,7 +103,7 @@ class analysis {
   const lock_findings& locks();
   const lasting_findings& lasting_waits() { return find_once(lasting_waits_, find_lasting_waits); }
   const order_findings& orders() { return find_once(orders_, find_orders); }
-  const call_findings& calls() { return find_once(calls_, find_calls); }
+  const call_findings& calls();
   const std::vector<quiet_view>& quiet_regions() { return find_once(quiet_regions_, find_quiet_regions); }
   const memory_findings& memory();  // of grouped_sites()
   const cpu_findings& cpu();

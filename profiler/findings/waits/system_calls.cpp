@@ -11,6 +11,7 @@
 
 #include "profiler/findings/heap/share.hpp"
 #include "profiler/findings/heap/thread_count.hpp"
+#include "profiler/findings/heap/wrappers.hpp"
 #include "profiler/findings/waits/call_names.hpp"
 #include "profiler/findings/waits/stacks.hpp"
 
@@ -93,20 +94,28 @@ class sum_error {
   std::map<std::uint32_t, double> deviation_of_;
 };
 
+// Returns how many of the cell's calls one block stands for; 0 if all were counted.
+double block_of(const format::call_counts& value) {
+  return static_cast<double>(value[call_counter::call_spread]) /
+         static_cast<double>(std::max<std::uint64_t>(value[call_counter::calls], 1));
+}
+
 // The calls that read, or those that write: the kernel counts both for each process.
 struct call_family {
   bool (*has)(std::string_view name);
   std::uint64_t exact;  // 0 if it is not known
   std::uint64_t calls = 0;
   sum_error error = {};
+  double largest_block = 0;  // calls that a window which was missed may stand for
 
   // Returns true if the estimates agree with the kernel's count.
   bool is_reconciled() const { return exact != 0 && error.variance() != 0 && calls == exact; }
   // Returns the variance of a part of the calls. A share of an exact whole varies as this part and the rest do, each
-  // against the other.
+  // against the other; and sites without a call in a window may have one block of the whole.
   double variance_of(std::uint64_t part_calls, double part_variance) const {
     const double share = static_cast<double>(part_calls) / static_cast<double>(std::max<std::uint64_t>(calls, 1));
-    return std::max(part_variance * (1 - 2 * share) + share * share * error.variance(), 0.0);
+    return std::max(part_variance * (1 - 2 * share) + share * share * error.variance(), 0.0) +
+           largest_block * largest_block;
   }
 };
 
@@ -120,6 +129,7 @@ std::array<call_family, 2> families_of(const format::recording& recording) {
       if (!family.has(name)) continue;
       family.calls += value[call_counter::calls];
       family.error.add(key.thread, value);
+      family.largest_block = std::max(family.largest_block, block_of(value));
     }
   }
   return families;
@@ -236,11 +246,7 @@ void bound_times(format::recording& recording) {
 // largest. A thread that makes other calls for a short time may make all of them between two windows.
 double unseen_variance(const format::recording& recording) {
   double largest_block = 0;
-  for (const auto& [key, value] : recording.calls) {
-    if (!is_estimate(value) || value[call_counter::calls] == 0) continue;
-    largest_block = std::max(largest_block, static_cast<double>(value[call_counter::call_spread]) /
-                                                static_cast<double>(value[call_counter::calls]));
-  }
+  for (const auto& [key, value] : recording.calls) largest_block = std::max(largest_block, block_of(value));
   return largest_block * largest_block;
 }
 
@@ -272,6 +278,24 @@ format::recording reconcile_calls(format::recording recording) {
   }
   bound_times(recording);
   return recording;
+}
+
+void advise_threads(call_findings& findings, const format::recording& recording, symbols& symbols) {
+  constexpr auto functions = std::to_array<std::string_view>({"pthread_create", "start_thread", "clone"});
+  const auto begins_thread = [&](const code_location& location) {
+    return is_runtime_module(location.module) &&
+           std::any_of(functions.begin(), functions.end(), [&](std::string_view function) {
+             return location.function.find(function) != std::string::npos;
+           });
+  };
+  for (call_site& site : findings.sites) {
+    if (site.remedy.empty() || !sets_signals(site.name)) continue;
+    const std::vector<code_location> stack = stack_at(recording, site.site, symbols);
+    const auto own_frame = std::find_if_not(stack.begin(), stack.end(),
+                                            [](const code_location& location) { return is_runtime_code(location); });
+    if (std::any_of(stack.begin(), own_frame, begins_thread))
+      site.remedy = "threads begin and end again and again: start them once, and reuse them";
+  }
 }
 
 call_findings find_calls(const format::recording& recording) {

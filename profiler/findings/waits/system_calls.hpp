@@ -70,9 +70,11 @@ bool is_reading(std::string_view name);
 bool is_writing(std::string_view name);
 
 call_findings find_calls(const format::recording& recording);
+// Changes the remedy for signals that the C library sets where a thread begins or ends.
+void advise_threads(call_findings& findings, const format::recording& recording, symbols& symbols);
 
 // Scales the estimated counts of calls that read, and of those that write, to the kernel's own count of both, where
-// that is known and agrees with them. Their errors become smaller.
+// that is known and agrees with them. Their errors become smaller, but not 0: calls of other sites may be among them.
 format::recording reconcile_calls(format::recording recording);
 
 }  // namespace tarn::analyse
