@@ -39,7 +39,8 @@ class Threads(FolderTest):
         self.assertNotRegex(text, r"by 4,\d\d\d threads")  # but by at least so many
         self.assertTrue(all(lock["may_have_more_threads"] for lock in report["locks"]))
         for site in report["sites"]:  # the first thread has few blocks, and the others one at each site
-            self.assertEqual(site["may_have_more_threads"], site["allocations"] > THREADS / 2)
+            has_few_samples = report["recorder"]["mode"] == "sampled" and site["error"] > 0
+            self.assertEqual(site["may_have_more_threads"], site["allocations"] > THREADS / 2 or has_few_samples)
 
     def test_rows_of_ended_threads_serve_later_ones(self):
         report = self.report("--full")
@@ -63,6 +64,12 @@ class Threads(FolderTest):
         self.check_rows(report)
         self.assertGreaterEqual(report["heap"]["allocations"], 2 * THREADS)
         self.assertEqual(report["recorder"]["dropped"], 0)
+
+    def test_signals_that_are_set_for_new_threads_are_no_calls_of_the_program(self):
+        self.tarn("record", "--syscalls", "--full", "-o", "rec", "--", PATHS.brief, "5000")
+        calls = json.loads(self.tarn("report", "--json", "--top", "1000", "rec").stdout)["syscalls"]
+        remedies = {call["remedy"] for call in calls if call["name"] == "rt_sigprocmask"} - {""}
+        self.assertEqual(remedies, {"threads begin and end again and again: start them once, and reuse them"})
 
     def test_a_first_acquisition_in_a_later_thread_stands_for_itself(self):
         threads, acquisitions = 20000, 30

@@ -109,6 +109,19 @@ TEST(findings, a_block_that_no_sample_shows_belongs_to_no_exact_site) {
   EXPECT_EQ(find(recording).sites[0].sums[format::blocks], 10U);
 }
 
+TEST(findings, few_samples_may_miss_threads) {
+  const auto may_miss = [](std::uint64_t samples, unsigned threads) {
+    constexpr std::uint64_t weight = 100;
+    format::recording recording = recording_of({{.blocks = samples * weight}}, threads);
+    recording.cells[{1, 0, 0}][format::spread] = samples * weight * (weight - 1);
+    return find(recording).sites.at(0).may_have_more_threads;
+  };
+  EXPECT_TRUE(may_miss(5, 2));
+  EXPECT_FALSE(may_miss(5, 1)) << "there is no other thread";
+  EXPECT_FALSE(may_miss(50, 2));
+  EXPECT_FALSE(find(recording_of({{.blocks = 5}})).sites.at(0).may_have_more_threads) << "each block was counted";
+}
+
 TEST(findings, a_sample_stands_for_the_threads_that_have_none) {
   constexpr unsigned brief_threads = 1000;
   format::recording recording = recording_of({{.blocks = 50'000, .own_frees = 50'000}}, brief_threads + 1);
