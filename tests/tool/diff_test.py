@@ -114,7 +114,8 @@ class Diff(FolderTest):
                                r"   80,000 allocations are gone, as predicted of reserve; worth [^;]*by\s+the\s+model\n"
                                r"   reserve was predicted to save ")
         difference = json.loads(self.diff("--json", before, after))
-        self.assertEqual(difference["notes"], [])
+        # The change saves most of the CPU time, which may make it look like another amount of work.
+        self.assertEqual([note for note in difference["notes"] if "CPU time" not in note], [])
         outcomes = [change["predicted"]["outcome"] for change in difference["changes"] if change["predicted"]]
         self.assertEqual(outcomes, ["as predicted"] * 7)
         # The counts agree; what the change gave is in the CPU time alone.

@@ -19,9 +19,9 @@ def setUpModule():
 
 class RecordingCost(FolderTest):
     def record(self, *arguments, options=(), code=0, **settings):
-        """The line on the cost, and the same as data."""
+        """The line on the cost, and the same as data. A line may follow that doubts it."""
         errors = self.tarn("record", *options, "-o", "rec", "--", *arguments, code=code, **settings).stderr
-        output = re.findall(r"^tarn: (recording took .*|what recording took .*)$", errors, re.MULTILINE)
+        output = re.findall(r"^tarn: (recording took (?!most).*|what recording took (?!was measured).*)$", errors, re.MULTILINE)
         self.assertEqual(len(output), 1, errors)
         overhead = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)["recorder"]["overhead"]
         self.assertEqual(overhead["text"], output[0], "the report says the same")
@@ -41,8 +41,9 @@ class RecordingCost(FolderTest):
             self.assertGreater(kinds[kind], 0, kind)
         self.assertGreater(overhead["collector_ns"], 0)
         total = sum(kinds.values())
-        self.assertAlmostEqual(overhead["cpu_ns"][0] / total, 0.75, places=6)
-        self.assertAlmostEqual(overhead["cpu_ns"][1] / total, 1.25, places=6)
+        margin = 1 if "busy machine" in overhead["doubt"] else 0.25
+        self.assertAlmostEqual(overhead["cpu_ns"][0] / total, 1 - margin, places=6)
+        self.assertAlmostEqual(overhead["cpu_ns"][1] / total, 1 + margin, places=6)
 
     def test_what_was_not_recorded_costs_nothing(self):
         _, overhead = self.record(PATHS.locks, "500", options=["--locks"], code=5)
