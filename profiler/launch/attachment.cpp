@@ -189,8 +189,8 @@ class safe_points {
   remote_address restorer_ = 0;
 };
 
-// Returns the threads that can be stopped. Nothing stops one that waits for its child of vfork, or for a disk. Throws a
-// failure where all have ended.
+// Returns the threads of the program that can be stopped. Nothing stops one that waits for its child of vfork, or for a
+// disk. Throws a failure where all have ended.
 std::vector<pid_t> stoppable_threads_of(pid_t process) {
   std::vector<pid_t> threads;
   bool has_living = false;
@@ -198,7 +198,7 @@ std::vector<pid_t> stoppable_threads_of(pid_t process) {
     const char state = state_of_thread(process, thread);
     if (state == '\0' || state == 'Z' || state == 'X') continue;
     has_living = true;
-    if (state != 'D') threads.push_back(thread);
+    if (state != 'D' && !is_of_kernel(process, thread)) threads.push_back(thread);
   }
   if (!has_living) fail(exit_code::io_error, "process {} ended meanwhile", process);
   return threads;

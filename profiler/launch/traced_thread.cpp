@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -34,6 +35,15 @@ long trace(__ptrace_request request, pid_t thread, std::uint64_t address, Data d
 }
 
 [[noreturn]] void fail_ended(pid_t process) { fail(exit_code::io_error, "process {} ended meanwhile", process); }
+
+// Returns what the kernel says of the thread after its name, from its state on; nothing if there is no such thread.
+std::string facts_of_thread(pid_t process, pid_t thread) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process, thread));
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  return name_end == std::string::npos || name_end + 2 >= line.size() ? std::string() : line.substr(name_end + 2);
+}
 
 bool has_ended(pid_t process, pid_t thread) {
   const char state = state_of_thread(process, thread);
@@ -85,11 +95,15 @@ bool is_restricted(pid_t process, pid_t thread) {
 }  // namespace
 
 char state_of_thread(pid_t process, pid_t thread) {
-  std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process, thread));
-  std::string line;
-  std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');
-  return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
+  const std::string facts = facts_of_thread(process, thread);
+  return facts.empty() ? '\0' : facts.front();
+}
+
+bool is_of_kernel(pid_t process, pid_t thread) {
+  constexpr unsigned io_worker = 0x10, user_worker = 0x4000;  // PF_IO_WORKER, PF_USER_WORKER
+  unsigned flags = 0;
+  return std::sscanf(facts_of_thread(process, thread).c_str(), "%*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+         (flags & (io_worker | user_worker)) != 0;
 }
 
 std::vector<pid_t> threads_of(pid_t process) {
@@ -153,6 +167,7 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
     if (waited < 0 && errno != EINTR) return stop::end;
     if (steady::now() >= until) {
       // A thread that makes a call goes on with it alone. Only one that has stopped can be let go.
+      reset_priority();
       trace(PTRACE_INTERRUPT, thread_, 0, nullptr);
       for (int tries = 0; tries < 1000 && ::waitpid(thread_, &status, __WALL | WNOHANG) == 0; ++tries) ::usleep(1000);
       if (WIFSTOPPED(status)) trace(PTRACE_DETACH, thread_, 0, nullptr);
@@ -215,14 +230,18 @@ std::int64_t traced_thread::begin_calls(const injected_code& code, std::size_t s
     fail_ended(process_.number());
   // On a busy machine the two threads that do the work would otherwise wait for a processor each time that they take
   // turns. They sleep when they wait for a lock, so its holder can run.
-  if (is_hurried_) set_priority(SCHED_FIFO, 1);
+  raise_priority();
   scratch_ = run_to(code_.first_stop).rbx;
   return static_cast<std::int64_t>(scratch_);
 }
 
-void traced_thread::set_priority(int policy, int priority) const {
-  const sched_param parameters{priority};
-  ::sched_setscheduler(thread_, policy, &parameters);
+void traced_thread::raise_priority() const {
+  const sched_param lowest{1};
+  if (is_hurried_) ::sched_setscheduler(thread_, SCHED_FIFO, &lowest);
+}
+void traced_thread::reset_priority() const {
+  const sched_param usual{0};
+  if (is_hurried_) ::sched_setscheduler(thread_, SCHED_OTHER, &usual);
 }
 
 user_regs_struct traced_thread::call_registers(remote_address instruction) const {
@@ -293,7 +312,7 @@ void traced_thread::restore() {
   try {
     set(call_registers(code_.first_stop));
     run_to(code_.last_stop);
-    if (is_hurried_) set_priority(SCHED_OTHER, 0);
+    reset_priority();
     if (trace(PTRACE_SETSIGMASK, thread_, sizeof mask_before_, &mask_before_) != 0) fail_ended(process_.number());
   } catch (const failure&) {  // the thread has ended or goes on by itself
     is_stopped_ = false;

@@ -17,6 +17,10 @@ namespace tarn::command {
 // Returns the state of a thread as ps(1) names it (S, R, D, Z …); 0 if there is no such thread.
 char state_of_thread(pid_t process, pid_t thread);
 
+// Returns true for a thread that the kernel runs alone, for io_uring or vhost: it has no code of the program to go back
+// to.
+bool is_of_kernel(pid_t process, pid_t thread);
+
 std::vector<pid_t> threads_of(pid_t process);
 
 // Returns true if the stop of a thread with these registers has ended its system call by EINTR.
@@ -63,7 +67,8 @@ class traced_thread {
   // Also writes where the process itself may only read.
   void write_code(remote_address address, std::span<const std::uint64_t> content);
   void save_vectors();
-  void set_priority(int policy, int priority) const;
+  void raise_priority() const;
+  void reset_priority() const;
   void restore();
 
   const remote_process& process_;
