@@ -9,19 +9,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <vector>
 
+#include "profiler/launch/remote_process.hpp"
+
 namespace tarn::command {
 namespace {
 
 using format::awaited;
-
-// A thread's descriptor begins with pointers to itself, and has its number (glibc for x86-64).
-constexpr std::uint64_t number_offset = 0x2d0, self_offset = 0x10;
 
 template <class Object>
 std::optional<Object> read_object(pid_t process, std::uint64_t address) {
@@ -34,10 +34,8 @@ std::optional<Object> read_object(pid_t process, std::uint64_t address) {
 
 // Returns the number of the thread that has this descriptor; 0 if it is none, or the thread has ended.
 std::uint32_t thread_of_descriptor(pid_t process, std::uint64_t descriptor) {
-  if (read_object<std::uint64_t>(process, descriptor) != descriptor ||
-      read_object<std::uint64_t>(process, descriptor + self_offset) != descriptor)
-    return 0;
-  return read_object<std::uint32_t>(process, descriptor + number_offset).value_or(0);
+  const auto content = read_object<thread_descriptor>(process, descriptor);
+  return content && content->is_at(descriptor) ? content->number : 0;
 }
 
 // Returns whether no other process writes to this address. A page that a process has written to is a copy of its own
@@ -95,7 +93,7 @@ awaited_object stream_of(pid_t process, const futex_call& call) {
 // pthread_join() waits for the number in a thread's descriptor, which the kernel clears at the end of that thread.
 awaited_object joined_thread_of(pid_t process, const futex_call& call) {
   if (call.command() != FUTEX_WAIT_BITSET || call.limit != 0 || call.value == 0 ||
-      thread_of_descriptor(process, call.address - number_offset) != call.value)
+      thread_of_descriptor(process, call.address - offsetof(thread_descriptor, number)) != call.value)
     return {};
   return {awaited::thread_end, static_cast<std::uint32_t>(call.value), false, true};
 }

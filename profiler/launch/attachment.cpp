@@ -189,6 +189,16 @@ class safe_points {
   remote_address restorer_ = 0;
 };
 
+// Returns whether the C library has started this thread, so that the data that its functions keep for a thread is this
+// one's. In a process that the program has made by a system call, the first thread has its parent's number there.
+bool has_descriptor(const remote_process& process, const traced_thread& thread) {
+  const remote_address address = thread.registers().fs_base;
+  const auto content = process.value_at<thread_descriptor>(address);
+  return content && content->is_at(address) &&
+         (thread.number() == process.number() ||
+          content->number == static_cast<std::uint32_t>(process.own_number_of(thread.number())));
+}
+
 // Returns the threads of the program that can be stopped. Nothing stops one that waits for its child of vfork, or for a
 // disk. Throws a failure where all have ended.
 std::vector<pid_t> stoppable_threads_of(pid_t process) {
@@ -283,7 +293,7 @@ stopped_thread stop_one(const remote_process& process) {
       const auto since = steady::now();
       auto thread = std::make_unique<traced_thread>(process, number);
       const bool is_patient = since < begun + patience / 2;
-      if (thread->is_stopped() &&
+      if (thread->is_stopped() && has_descriptor(process, *thread) &&
           points.has(thread->registers(), is_patient ? max_distance : near_distance, stacks.get()) &&
           locks.holder() == 0)
         return {std::move(thread), since};
@@ -292,8 +302,8 @@ stopped_thread stop_one(const remote_process& process) {
     ::usleep(1000);
   }
   fail(exit_code::io_error,
-       "process {}: no thread came to a place where it can load the recorder; they are in malloc, the loader, or a "
-       "wait that nothing interrupts; try again",
+       "process {}: no thread came to a place where it can load the recorder; they are in malloc, the loader, a "
+       "handler of a signal or a wait that nothing interrupts, or the C library has not started them; try again",
        process.number());
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,6 +23,15 @@ struct remote_mapping {
   bool has(remote_address address) const { return address >= start && address < end; }
 };
 
+// The beginning of a thread's descriptor, to which its thread pointer leads (glibc for x86-64).
+struct thread_descriptor {
+  bool is_at(remote_address address) const { return thread_pointer == address && self == address; }
+
+  remote_address thread_pointer, table, self;
+  std::array<std::byte, 0x2b8> others;
+  std::uint32_t number;
+};
+
 class remote_process {
  public:
   // Throws a failure where the process may not be traced. Root without CAP_DAC_OVERRIDE may trace a process of another
@@ -38,6 +48,11 @@ class remote_process {
   // then, but does not have to.
   bool read(remote_address address, void* target, std::size_t bytes) const;
   bool write(remote_address address, const void* source, std::size_t bytes) const;
+  template <class Value>
+  std::optional<Value> value_at(remote_address address) const {
+    Value value;
+    return read(address, &value, sizeof value) ? std::optional<Value>(value) : std::nullopt;
+  }
   // Returns the text that begins at the address, up to its null, and at most 1,000 bytes of it.
   std::string text_at(remote_address address) const;
 
@@ -54,12 +69,6 @@ class remote_process {
   remote_address find_code(std::string_view module_name, std::string_view bytes) const;
 
  private:
-  template <class Value>
-  std::optional<Value> value_at(remote_address address) const {
-    Value value;
-    return read(address, &value, sizeof value) ? std::optional<Value>(value) : std::nullopt;
-  }
-
   pid_t process_;
   int memory_;  // negative where the kernel copies by process_vm_readv and process_vm_writev
   mutable std::vector<int> copied_descriptors_;

@@ -73,6 +73,10 @@ bool has_pending_signal(pid_t process, pid_t thread) {
 
 constexpr std::uint64_t signal_bit(int signal) { return std::uint64_t{1} << (signal - 1); }
 
+// The signals of the thread's own faults. Where it blocks one, the kernel resets that signal's action.
+constexpr std::uint64_t fault_signals = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGILL) |
+                                        signal_bit(SIGFPE) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
+
 // Returns a signal that nobody notices: its default is to be ignored, and the program neither handles nor blocks it.
 int unnoticed_signal(const signal_sets& sets) {
   constexpr std::array candidates = {SIGURG, SIGWINCH, SIGCHLD};
@@ -216,7 +220,7 @@ std::int64_t traced_thread::begin_calls(const injected_code& code, std::size_t s
   data.thread = static_cast<std::uint64_t>(process_.own_number_of(thread_));
   data.process = static_cast<std::uint64_t>(process_.own_number_of(process_.number()));
   data.signal = static_cast<std::uint64_t>(stop_signal_);
-  data.blocked_signals = ~(signal_bit(stop_signal_) | unblockable);
+  data.blocked_signals = ~(signal_bit(stop_signal_) | unblockable | (fault_signals & ~mask_before_));
   data.signal_mask = mask_before_;
   data.scratch_bytes = scratch_bytes;
   is_hurried_ = ::sched_getscheduler(thread_) == SCHED_OTHER && !is_restricted(process_.number(), thread_);

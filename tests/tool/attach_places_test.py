@@ -58,6 +58,11 @@ class AttachPlaces(AttachTest):
             with self.subTest(beside=beside):
                 self.waits_beside("small", beside)
 
+    def test_a_thread_that_the_c_library_has_not_started(self):
+        for beside in "shares", "own":
+            with self.subTest(beside=beside):
+                self.waits_beside("small", beside)
+
 
 if __name__ == "__main__":
     main("tarn", "places")
