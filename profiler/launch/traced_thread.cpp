@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -151,8 +152,7 @@ traced_thread::~traced_thread() {
   if (is_ended_call(before_) && !has_pending_signal(process_.number(), thread_)) registers = repeated_call(before_);
   if (is_calling_ || registers.rip != before_.rip) trace(PTRACE_SETREGS, thread_, 0, &registers);
   if (is_calling_) trace(PTRACE_POKETEXT, thread_, code_.begin + offsetof(injected_data, thread), 0L);
-  trace(PTRACE_DETACH, thread_, 0, nullptr);
-  if (has_stop_signal_) ::syscall(SYS_tgkill, process_.number(), thread_, stop_signal_);
+  release();
 }
 
 // Sets is_stopped_ to false where the thread has ended.
@@ -174,7 +174,8 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
       reset_priority();
       trace(PTRACE_INTERRUPT, thread_, 0, nullptr);
       for (int tries = 0; tries < 1000 && ::waitpid(thread_, &status, __WALL | WNOHANG) == 0; ++tries) ::usleep(1000);
-      if (WIFSTOPPED(status)) trace(PTRACE_DETACH, thread_, 0, nullptr);
+      const bool has_signal = WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) != stop_signal_;
+      if (WIFSTOPPED(status)) release(has_signal ? WSTOPSIG(status) : 0);
       fail(exit_code::io_error,
            "process {} did not answer in time: its thread {}, in which the recorder works, waits for a processor, or "
            "for a lock of the loader that another thread has (dlopen, dl_iterate_phdr); try again, or start it with "
@@ -186,6 +187,19 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
 }
 
 void traced_thread::go_on(int signal) { trace(PTRACE_CONT, thread_, 0, static_cast<std::intptr_t>(signal)); }
+
+void traced_thread::release(int signal) {
+  trace(PTRACE_DETACH, thread_, 0, static_cast<std::intptr_t>(signal));
+  for (int number = 1; number < NSIG; ++number) {
+    if ((held_signals_ & signal_bit(number)) != 0) ::syscall(SYS_tgkill, process_.number(), thread_, number);
+  }
+}
+
+bool traced_thread::is_fault() const {
+  siginfo_t facts{};
+  return (fault_signals & signal_bit(arrived_signal_)) != 0 && trace(PTRACE_GETSIGINFO, thread_, 0, &facts) == 0 &&
+         facts.si_code > 0;
+}
 
 void traced_thread::set(const user_regs_struct& registers) {
   user_regs_struct copy = registers;
@@ -259,16 +273,25 @@ user_regs_struct traced_thread::call_registers(remote_address instruction) const
 
 user_regs_struct traced_thread::run_to(remote_address instruction) {
   const auto until = steady::now() + call_time;
-  for (;;) {
-    go_on();
+  for (int signal = 0;;) {
+    go_on(signal);
     const stop reason = wait_for_stop(until);
     if (!is_stopped_) fail_ended(process_.number());
+    signal = 0;
     if (reason != stop::signal) continue;  // a stop of the whole process (SIGSTOP), which waits until later
-    if (arrived_signal_ != stop_signal_)
-      fail(exit_code::io_error, "process {} failed while it loaded the recorder", process_.number());
-    const user_regs_struct registers = get();
-    if (registers.rip == instruction) return registers;
-    has_stop_signal_ = true;
+    if (arrived_signal_ == stop_signal_) {
+      const user_regs_struct registers = get();
+      if (registers.rip == instruction) return registers;
+    }
+    if (is_fault()) {
+      fail(exit_code::io_error, "process {} failed while it loaded the recorder: {}", process_.number(),
+           ::strsignal(arrived_signal_));
+    }
+    if (arrived_signal_ == SIGSTOP) {
+      signal = SIGSTOP;  // stops the other threads now, and this one when it is released
+    } else {
+      held_signals_ |= signal_bit(arrived_signal_);
+    }
   }
 }
 

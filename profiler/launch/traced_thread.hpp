@@ -58,6 +58,10 @@ class traced_thread {
   enum class stop { event, signal, end };
   stop wait_for_stop(std::chrono::steady_clock::time_point until);
   void go_on(int signal = 0);
+  // Resumes the thread for the last time, with the signal or 0, and sends it those that were held back.
+  void release(int signal = 0);
+  // Returns whether the signal that has arrived is of a fault of the thread itself.
+  bool is_fault() const;
   // Resumes the thread until it has stopped before the `instruction`. Returns its registers then.
   user_regs_struct run_to(remote_address instruction);
   void set(const user_regs_struct& registers);
@@ -77,7 +81,7 @@ class traced_thread {
   bool is_stopped_ = false, is_calling_ = false, is_hurried_ = false;
   int arrived_signal_ = 0;  // the signal of the last stop::signal, which the thread gets when it is resumed with it
   int stop_signal_ = 0;     // by which the injected code stops
-  bool has_stop_signal_ = false;  // one that is not ours has come, and is sent again at the end
+  std::uint64_t held_signals_ = 0;  // those that have come during a call, and are sent again at the end
   user_regs_struct before_{};
   std::uint64_t mask_before_ = 0;
   remote_address scratch_ = ~remote_address{0};  // an error, as mmap returns it, until it is mapped

@@ -17,6 +17,7 @@ from attaching import AttachTest, setUpModule  # noqa: F401  pylint: disable=unu
 from paths import HANG_S, PATHS, main, polls
 
 CYCLES = 30
+STEP_S = 0.0001
 # Ignores SIGTRAP, or blocks it with one waiting and handles it at the end of its input; then it prints how many came.
 TAKES_TRAPS = """
 import os, signal, sys
@@ -262,6 +263,29 @@ class Attach(AttachTest):
         self.say(program, "blocks 20")
         self.end(recorder)
         self.assertEqual(self.blocks_in("allocate_large"), 20)
+        self.finish(program)
+
+    def test_a_program_that_is_stopped_meanwhile(self):
+        program = self.program()
+        status = pathlib.Path(f"/proc/{program.pid}/status")
+        for cycle in range(CYCLES):
+            recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--sample", "1024", "-o",
+                                         "rec"],
+                                        cwd=self.folder, stderr=subprocess.PIPE, text=True)
+            for _ in polls(0):
+                if "\nTracerPid:\t0\n" not in status.read_text(encoding="utf-8") or recorder.poll() is not None:
+                    break
+            time.sleep(cycle * STEP_S)
+            program.send_signal(signal.SIGSTOP)
+            self.assertIn("stood still", recorder.stderr.readline())
+            for _ in polls():
+                if is_stopped := "\nState:\tT" in status.read_text(encoding="utf-8"):
+                    break
+            self.assertTrue(is_stopped)
+            program.send_signal(signal.SIGCONT)
+            self.say(program, "blocks 20")
+            self.end(recorder)
+            self.assertEqual(self.blocks_in("allocate_large"), 20)
         self.finish(program)
 
     def test_a_thread_that_is_lent_to_a_child_is_passed_over(self):
