@@ -2,6 +2,7 @@
 
 #if defined(__x86_64__)
 #include <elf.h>
+#include <linux/rseq.h>
 #include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -223,9 +224,19 @@ void traced_thread::write_code(remote_address address, std::span<const std::uint
   }
 }
 
+void traced_thread::abort_sequence() {
+  __ptrace_rseq_configuration facts{};
+  if (trace(PTRACE_GET_RSEQ_CONFIGURATION, thread_, sizeof facts, &facts) <= 0 || facts.rseq_abi_pointer == 0) return;
+  const auto begun = process_.value_at<remote_address>(facts.rseq_abi_pointer + offsetof(rseq, rseq_cs));
+  if (!begun || *begun == 0) return;
+  const auto sequence = process_.value_at<rseq_cs>(*begun);
+  if (sequence && before_.rip - sequence->start_ip < sequence->post_commit_offset) before_.rip = sequence->abort_ip;
+}
+
 std::int64_t traced_thread::begin_calls(const injected_code& code, std::size_t scratch_bytes) {
   constexpr std::uint64_t unblockable = signal_bit(SIGKILL) | signal_bit(SIGSTOP);
   const signal_sets sets = signals_of(process_.number(), thread_);
+  abort_sequence();
   mask_before_ = signal_mask();
   stop_signal_ = unnoticed_signal(sets);
   code_ = code;

@@ -71,6 +71,9 @@ class traced_thread {
   // Also writes where the process itself may only read.
   void write_code(remote_address address, std::span<const std::uint64_t> content);
   void save_vectors();
+  // Has a thread that is in a restartable sequence (rseq) go back to that sequence's code for an abort, as the kernel
+  // does. It would not, where the thread stands at other code meanwhile.
+  void abort_sequence();
   void raise_priority() const;
   void reset_priority() const;
   void restore();

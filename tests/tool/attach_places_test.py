@@ -10,6 +10,7 @@ import subprocess
 from attaching import AttachTest, setUpModule  # noqa: F401  pylint: disable=unused-import
 from paths import HANG_S, PATHS, main, polls
 
+CYCLES = 10
 STOPS = 10  # after so many of the first thread, one at another place has been stopped, too
 
 
@@ -63,6 +64,16 @@ class AttachPlaces(AttachTest):
             with self.subTest(beside=beside):
                 self.waits_beside("small", beside)
 
+    def test_a_thread_in_a_restartable_sequence(self):
+        program = subprocess.Popen([PATHS.sequences], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(program.communicate, timeout=HANG_S)
+        self.addCleanup(program.kill)
+        if (line := program.stdout.readline()) != "ready\n":
+            self.skipTest(line.strip())
+        for _ in range(CYCLES):
+            self.end(self.record(program, "--for", "10ms"), interrupt=False)
+        self.finish(program)
+
 
 if __name__ == "__main__":
-    main("tarn", "places")
+    main("tarn", "places", "sequences")
