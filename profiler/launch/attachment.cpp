@@ -16,20 +16,24 @@ void fail_in_use(pid_t process) {
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "profiler/format/unhooked.hpp"
@@ -78,6 +82,7 @@ std::vector<int> recorder_files_of(const remote_process& process) {
 bool is_c_library_path(const std::string& path) {
   return path.find("/libc.so.6") != std::string::npos || path.find("/libc-2") != std::string::npos;
 }
+bool is_recorder(const std::string& path) { return path.find(recorder_name) != std::string::npos; }
 remote_mapping c_library_of(const remote_process& process) {
   for (remote_mapping& mapping : process.mappings()) {
     if (mapping.offset == 0 && is_c_library_path(mapping.path)) return std::move(mapping);
@@ -89,52 +94,67 @@ remote_mapping c_library_of(const remote_process& process) {
 class safe_points {
  public:
   explicit safe_points(const remote_process& process) : process_(process), mappings_(process.mappings()) {
-    constexpr std::string_view restorer_code("\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
-    restorer_ = process.find_code(c_library_of(process).path, restorer_code);
     const std::string program = link_of(fmt::format("/proc/{}/exe", process.number()));
     std::string path;
+    bool is_allocator = false;
     for (const remote_mapping& mapping : mappings_) {
-      if (mapping.offset != 0 || mapping.path == path || !mapping.path.starts_with('/')) continue;
-      path = mapping.path;
-      if (is_c_library_path(path) || process.function_of(mapping.start, "malloc") == 0) continue;
-      allocators_.push_back(path);
-      if (path == program) program_ = path;
+      if (!mapping.path.starts_with('/')) continue;
+      if (mapping.offset == 0 && mapping.path != path) {
+        path = mapping.path;
+        is_allocator =
+            !is_c_library_path(path) && !is_recorder(path) && process.function_of(mapping.start, "malloc") != 0;
+        if (path == program) has_own_malloc_ = std::exchange(is_allocator, false);
+      }
+      if (!mapping.is_code) continue;
+      if (is_allocator && mapping.path == path) {
+        allocators_.push_back(&mapping);
+      } else if (mapping.path.find("/ld-") != std::string::npos || is_recorder(mapping.path)) {
+        loaders_.push_back(&mapping);
+      }
     }
   }
 
-  // Searches the thread's stack, up to `bytes` above the stack pointer, for return addresses of the loader and of
-  // allocators. They may be left over from calls that have returned: if `stacks` are given, these tell.
-  bool has(const user_regs_struct& registers, std::size_t bytes, remote_stacks* stacks) const {
+  // Searches the thread's stack for signals' handlers and for return addresses of allocators, and near its top also for
+  // those of the loader and of the recorder. They may be left over from calls that have returned: if `stacks` are
+  // given, these tell.
+  bool has(const user_regs_struct& registers, remote_stacks* stacks) const {
     const auto call = static_cast<std::int64_t>(registers.orig_rax);
-    if (!program_.empty() && (call < 0 || may_be_of_allocator(call))) return false;
+    if (has_own_malloc_ && !waits_for_input(call, registers)) return false;
     return !is_locking(registers.rip) && (call >= 0 ? is_plain(call, registers) : !is_c_library_code(registers.rip)) &&
-           (is_stack_safe(registers.rsp, bytes) || (stacks != nullptr && is_walk_safe(stacks->frames_of(registers))));
+           (is_stack_safe(registers.rsp) || (stacks != nullptr && is_walk_safe(stacks->frames_of(registers))));
   }
 
  private:
+  using mapping_list = std::vector<const remote_mapping*>;
   const remote_mapping* mapping_of(remote_address address) const {
     for (const remote_mapping& mapping : mappings_) {
       if (mapping.has(address)) return &mapping;
     }
     return nullptr;
   }
+  static bool has_address(const mapping_list& list, remote_address address) {
+    return std::any_of(list.begin(), list.end(), [&](const remote_mapping* mapping) { return mapping->has(address); });
+  }
   bool is_c_library_code(remote_address address) const {
     const remote_mapping* const mapping = mapping_of(address);
     return mapping == nullptr || is_c_library_path(mapping->path);
   }
-  // Returns whether code there may hold a lock of the loader, of an allocator or of the recorder.
+  // Returns whether code there may have a lock of the loader, of an allocator or of the recorder.
   bool is_locking(remote_address address) const {
-    const remote_mapping* const mapping = mapping_of(address);
-    if (mapping == nullptr || !mapping->is_code) return mapping != nullptr && mapping->is_code;
-    const std::string& path = mapping->path;
-    return path.find("/ld-") != std::string::npos || path.find(recorder_name) != std::string::npos ||
-           (path != program_ && std::find(allocators_.begin(), allocators_.end(), path) != allocators_.end());
+    return has_address(loaders_, address) || has_address(allocators_, address);
   }
-  // Returns whether an allocator waits in this call, or reads a file: the program has one of its own, and its code is
-  // not told from the other code.
-  static bool may_be_of_allocator(std::int64_t call) {
-    constexpr std::array calls = {SYS_futex, SYS_sched_yield, SYS_nanosleep, SYS_clock_nanosleep, SYS_open, SYS_openat};
-    return std::find(calls.begin(), calls.end(), call) != calls.end();
+  // Returns whether a thread in this call waits for what no allocator waits for: the program has one of its own, and
+  // its code is not told from the other code.
+  bool waits_for_input(std::int64_t call, const user_regs_struct& registers) const {
+    constexpr std::array waits = {SYS_poll,          SYS_ppoll,           SYS_select,       SYS_pselect6,
+                                  SYS_epoll_wait,    SYS_epoll_pwait,     SYS_epoll_pwait2, SYS_accept,
+                                  SYS_accept4,       SYS_recvfrom,        SYS_recvmsg,      SYS_recvmmsg,
+                                  SYS_wait4,         SYS_waitid,          SYS_pause,        SYS_rt_sigsuspend,
+                                  SYS_io_getevents,  SYS_rt_sigtimedwait, SYS_msgrcv,       SYS_mq_timedreceive,
+                                  SYS_io_uring_enter};
+    if (call != SYS_read && call != SYS_readv) return std::find(waits.begin(), waits.end(), call) != waits.end();
+    struct stat file {};
+    return ::stat(process_.path_of(static_cast<int>(registers.rdi)).c_str(), &file) == 0 && !S_ISREG(file.st_mode);
   }
   // Returns whether a thread that makes this call is in no allocator and begins or ends no thread or program.
   bool is_plain(std::int64_t call, const user_regs_struct& registers) const {
@@ -155,23 +175,39 @@ class safe_points {
     return mapping != mappings_.data() && is_c_library_path((mapping - 1)->path) &&
            (mapping - 1)->end == mapping->start;
   }
-  bool is_stack_safe(remote_address stack, std::size_t bytes) const {
-    constexpr std::size_t searched_bytes = 64 * 1024;
+  bool is_stack_safe(remote_address stack) const {
+    constexpr std::size_t max_bytes = 2 * 1024 * 1024, near_words = 512;
     const remote_mapping* const mapping = mapping_of(stack);
-    if (mapping == nullptr) return true;  // mapped after the list was made
-    std::vector<std::uint64_t> stack_words(std::min<std::size_t>(searched_bytes, mapping->end - stack) / 8);
-    if (!process_.read(stack, stack_words.data(), stack_words.size() * 8)) return false;
+    if (mapping == nullptr) return false;  // mapped after the list was made
+    // From the word below the top on, which a handler has just returned to.
+    const remote_address begin = std::max(mapping->start, stack - sizeof(std::uint64_t));
+    std::vector<std::uint64_t> stack_words(std::min(max_bytes, mapping->end - begin) / sizeof(std::uint64_t));
+    if (!process_.read(begin, stack_words.data(), stack_words.size() * sizeof(std::uint64_t))) return false;
     for (std::size_t index = 0; index < stack_words.size(); ++index) {
-      if (stack_words[index] == restorer_ && restorer_ != 0) return false;  // in a signal's handler
-      if (index * 8 < bytes && is_locking(stack_words[index]) && follows_call(stack_words[index])) return false;
+      const bool is_return = index > 0 && (has_address(allocators_, stack_words[index]) ||
+                                           (index <= near_words && has_address(loaders_, stack_words[index])));
+      if (is_signal_frame(std::span(stack_words).subspan(index)) || (is_return && follows_call(stack_words[index])))
+        return false;
     }
     return true;
   }
-  bool is_walk_safe(const std::vector<remote_address>& frames) const {
-    const auto is_safe = [&](remote_address frame) {
-      return !is_locking(frame - 1) && (frame != restorer_ || restorer_ == 0);
+  // Returns whether the words are those that the kernel puts on a stack for a signal's handler: where that returns to,
+  // and the registers of the code that the signal has interrupted.
+  bool is_signal_frame(std::span<const std::uint64_t> stack_words) const {
+    constexpr std::size_t first_register = 1 + offsetof(ucontext_t, uc_mcontext.gregs) / sizeof(std::uint64_t);
+    constexpr std::uint64_t segment_bits = 0xffff, code_segment = 0x33, set_flags = 0x202, max_flags = 0x3fffff;
+    if (stack_words.size() < first_register + NGREG) return false;
+    const auto saved = [&](std::size_t number) { return stack_words[first_register + number]; };
+    const auto is_code = [&](remote_address address) {
+      const remote_mapping* const mapping = mapping_of(address);
+      return mapping != nullptr && mapping->is_code;
     };
-    return !frames.empty() && std::all_of(frames.begin(), frames.end(), is_safe);
+    return (saved(REG_CSGSFS) & segment_bits) == code_segment && (saved(REG_EFL) & set_flags) == set_flags &&
+           saved(REG_EFL) <= max_flags && is_code(saved(REG_RIP)) && is_code(stack_words[0]);
+  }
+  bool is_walk_safe(const std::vector<remote_address>& frames) const {
+    return !frames.empty() &&
+           std::none_of(frames.begin(), frames.end(), [&](remote_address frame) { return is_locking(frame - 1); });
   }
   bool follows_call(remote_address address) const {
     std::array<unsigned char, 8> code{};
@@ -184,20 +220,9 @@ class safe_points {
 
   const remote_process& process_;
   std::vector<remote_mapping> mappings_;
-  std::vector<std::string> allocators_;
-  std::string program_;  // its file, if it has a malloc of its own
-  remote_address restorer_ = 0;
+  mapping_list loaders_, allocators_;  // their code; that of the recorder counts as the loader's
+  bool has_own_malloc_ = false;        // in the program's file
 };
-
-// Returns whether the C library has started this thread, so that the data that its functions keep for a thread is this
-// one's. In a process that the program has made by a system call, the first thread has its parent's number there.
-bool has_descriptor(const remote_process& process, const traced_thread& thread) {
-  const remote_address address = thread.registers().fs_base;
-  const auto content = process.value_at<thread_descriptor>(address);
-  return content && content->is_at(address) &&
-         (thread.number() == process.number() ||
-          content->number == static_cast<std::uint32_t>(process.own_number_of(thread.number())));
-}
 
 // Returns the threads of the program that can be stopped. Nothing stops one that waits for its child of vfork, or for a
 // disk. Throws a failure where all have ended.
@@ -270,7 +295,6 @@ class loader_locks {
 };
 
 stopped_thread stop_one(const remote_process& process) {
-  constexpr std::size_t max_distance = 4096, near_distance = 512;
   constexpr std::chrono::seconds patience{20}, patience_for_lock{5};
   const auto begun = steady::now();
   const loader_locks locks(process);
@@ -292,9 +316,7 @@ stopped_thread stop_one(const remote_process& process) {
     for (const pid_t number : stoppable_threads_of(process.number())) {
       const auto since = steady::now();
       auto thread = std::make_unique<traced_thread>(process, number);
-      const bool is_patient = since < begun + patience / 2;
-      if (thread->is_stopped() && has_descriptor(process, *thread) &&
-          points.has(thread->registers(), is_patient ? max_distance : near_distance, stacks.get()) &&
+      if (thread->is_stopped() && thread->has_descriptor() && points.has(thread->registers(), stacks.get()) &&
           locks.holder() == 0)
         return {std::move(thread), since};
     }

@@ -152,14 +152,4 @@ remote_address remote_process::function_of(remote_address start, std::string_vie
   return 0;
 }
 
-remote_address remote_process::find_code(std::string_view module_name, std::string_view bytes) const {
-  for (const remote_mapping& mapping : mappings()) {
-    if (!mapping.is_code || mapping.path.find(module_name) == std::string::npos) continue;
-    std::string code(mapping.end - mapping.start, '\0');
-    if (!read(mapping.start, code.data(), code.size())) continue;
-    if (const std::size_t offset = code.find(bytes); offset != std::string::npos) return mapping.start + offset;
-  }
-  return 0;
-}
-
 }  // namespace tarn::command

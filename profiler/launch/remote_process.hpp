@@ -65,8 +65,6 @@ class remote_process {
   remote_address module_start(std::string_view name) const;
   // Returns the address of what the module at `start` exports by the name; 0 if it does not.
   remote_address function_of(remote_address start, std::string_view name) const;
-  // Returns the first place in code of the module where these bytes lie; 0 if there is none.
-  remote_address find_code(std::string_view module_name, std::string_view bytes) const;
 
  private:
   pid_t process_;

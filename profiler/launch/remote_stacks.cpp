@@ -54,7 +54,7 @@ std::vector<remote_address> remote_stacks::frames_of(const user_regs_struct& reg
       innermost, memory,
       [&](std::uintptr_t address) {
         last_row = row_at(address);
-        is_sure = is_sure && last_row.rule != unwind::row::unknown;
+        is_sure = is_sure && last_row.rule != unwind::row::unknown && last_row.rule != unwind::row::signal;
         return last_row;
       },
       frames.data(), frames.size());

@@ -21,7 +21,7 @@ class remote_stacks {
   explicit remote_stacks(const remote_process& process);
 
   // Returns the addresses of the thread's functions, from the one that it stands in up to the first one of the thread.
-  // Returns none where a part of the stack is not known for sure.
+  // Returns none where a part of the stack is not known for sure, or a signal has interrupted one of them.
   std::vector<remote_address> frames_of(const user_regs_struct& registers);
 
  private:

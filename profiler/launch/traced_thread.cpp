@@ -211,6 +211,12 @@ user_regs_struct traced_thread::get() const {
   if (trace(PTRACE_GETREGS, thread_, 0, &registers) != 0) fail_ended(process_.number());
   return registers;
 }
+bool traced_thread::has_descriptor() const {
+  const auto content = process_.value_at<thread_descriptor>(before_.fs_base);
+  return content && content->is_at(before_.fs_base) &&
+         (thread_ == process_.number() ||
+          content->number == static_cast<std::uint32_t>(process_.own_number_of(thread_)));
+}
 std::uint64_t traced_thread::signal_mask() const {
   std::uint64_t mask = 0;
   if (trace(PTRACE_GETSIGMASK, thread_, sizeof mask, &mask) != 0) fail_ended(process_.number());

@@ -41,6 +41,9 @@ class traced_thread {
   bool is_stopped() const { return is_stopped_; }
   // Returns the registers that it was stopped with.
   const user_regs_struct& registers() const { return before_; }
+  // Returns whether the C library has started it, so that the data that its functions keep for a thread is this one's.
+  // In a process that the program has made by a system call, the first thread has its parent's number there.
+  bool has_descriptor() const;
   // Returns the signals that it blocks.
   std::uint64_t signal_mask() const;
 

@@ -1,6 +1,6 @@
 // Two threads count in restartable sequences (rseq) on one processor, as allocators do, until the end of the input:
-// sequences lose no count unless a thread continues one in whose midst it was interrupted. It prints how many counts are
-// wrong, and exits with 3.
+// sequences lose no count unless a thread continues one in whose midst it was interrupted. It prints how many counts
+// are wrong, and exits with 3.
 #define _GNU_SOURCE
 #include <linux/rseq.h>
 #include <pthread.h>

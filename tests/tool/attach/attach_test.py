@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
 from attaching import AttachTest, setUpModule  # noqa: F401  pylint: disable=unused-import
 from paths import HANG_S, PATHS, main, polls
 

@@ -6,6 +6,9 @@ import pathlib
 import re
 import select
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from attaching import AttachTest, setUpModule  # noqa: F401  pylint: disable=unused-import
 from paths import HANG_S, PATHS, main, polls
@@ -40,13 +43,16 @@ class AttachPlaces(AttachTest):
             self.assertEqual(os.sched_getscheduler(int(thread)), os.SCHED_OTHER, thread)
         self.finish(program)
 
-    def waits_beside(self, place, beside=""):
-        program = subprocess.Popen([PATHS.places, place, beside], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   text=True)
+    def start(self, *arguments, **settings):
+        program = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **settings)
         self.addCleanup(program.communicate, timeout=HANG_S)
         self.addCleanup(program.kill)
         if (line := program.stdout.readline()) != "ready\n":
             self.skipTest(line.strip())
+        return program
+
+    def waits_at(self, location, company=""):
+        program = self.start(PATHS.places, location, company)
 
         def leave():
             program.stdin.write("x")
@@ -55,25 +61,37 @@ class AttachPlaces(AttachTest):
         self.waits_until_it_leaves(program, leave)
 
     def test_a_thread_of_the_kernel_for_io_uring(self):
-        for beside in "works", "polls":
-            with self.subTest(beside=beside):
-                self.waits_beside("small", beside)
+        for company in "works", "polls":
+            with self.subTest(company=company):
+                self.waits_at("small", company)
 
     def test_a_thread_that_the_c_library_has_not_started(self):
-        for beside in "shares", "own":
-            with self.subTest(beside=beside):
-                self.waits_beside("small", beside)
+        for company in "shares", "own":
+            with self.subTest(company=company):
+                self.waits_at("small", company)
 
     def test_a_thread_in_a_restartable_sequence(self):
-        program = subprocess.Popen([PATHS.sequences], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.addCleanup(program.communicate, timeout=HANG_S)
-        self.addCleanup(program.kill)
-        if (line := program.stdout.readline()) != "ready\n":
-            self.skipTest(line.strip())
+        program = self.start(PATHS.sequences)
         for _ in range(CYCLES):
             self.end(self.record(program, "--for", "10ms"), interrupt=False)
         self.finish(program)
 
+    def test_a_handler_of_a_signal(self):
+        for form in "small", "large", "restorer":
+            with self.subTest(form=form):
+                self.waits_at(form)
+
+    def test_a_malloc_that_logs(self):
+        for program, preloaded in (PATHS.places_own, ""), (PATHS.places, PATHS.logging):
+            with self.subTest(preloaded=preloaded):
+                program = self.start(program, "malloc", stderr=subprocess.STDOUT,
+                                     env={**os.environ, "LD_PRELOAD": preloaded})
+
+                def leave(program=program):
+                    while program.stdout.readline() != "left\n":
+                        continue
+                self.waits_until_it_leaves(program, leave)
+
 
 if __name__ == "__main__":
-    main("tarn", "places", "sequences")
+    main("tarn", "places", "places-own", "logging", "sequences")

@@ -1,18 +1,19 @@
 // A program whose first thread waits where it must not call functions for a recorder, until it is told to leave.
 //
-//   places PLACE [BESIDE]
+//   places PLACE [COMPANY]
 //
 // The thread waits for a byte of its input in a handler of a signal, whose PLACE is its form: "small", "large" with a
 // frame of 100 KiB, or "restorer" with other code to return. With the PLACE "malloc" it calls malloc for LOGGED_BYTES
-// instead, which waits in logging_malloc.c. Afterwards it reads its input to the end. BESIDE it waits
-//   shares: a thread without a descriptor of the C library, whose thread pointer is that of the first thread
-//   own: such a thread, whose thread pointer points to other memory
-//   works, polls: a thread of the kernel, for io_uring
+// instead, which waits in logging_malloc.c. Afterwards it reads its input to the end. With COMPANY it has another
+// thread:
+//   shares: one without a descriptor of the C library, whose thread pointer is that of the first thread
+//   own: such a one, whose thread pointer points to other memory
+//   works, polls: one of the kernel, for io_uring
 // At the end of its input it prints the number of wrong answers, and exits with 3: the thread that has loaded the
 // recorder is not the first one, or the action of SIGSEGV is another one.
 #define _GNU_SOURCE
-#include <linux/io_uring.h>
 #include <link.h>
+#include <linux/io_uring.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -66,10 +67,7 @@ static int wait_for_ever(void* argument) {
   struct timespec duration = {3600, 0};
   for (;;) {
     long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "0"(SYS_nanosleep), "D"(&duration), "S"(0)
-                     : "rcx", "r11", "memory");
+    __asm__ volatile("syscall" : "=a"(result) : "0"(SYS_nanosleep), "D"(&duration), "S"(0) : "rcx", "r11", "memory");
   }
   return argument != NULL;
 }
@@ -102,8 +100,11 @@ static void start_io_uring(unsigned flags) {
   for (unsigned index = 0; index < 2; ++index) {
     int ends[2];
     if (pipe(ends) != 0) exit(5);
-    entries[index] = (struct io_uring_sqe){.opcode = IORING_OP_READ, .fd = ends[0], .addr = (uintptr_t)targets[index],
-                                           .len = sizeof targets[index], .flags = IOSQE_ASYNC};
+    entries[index] = (struct io_uring_sqe){.opcode = IORING_OP_READ,
+                                           .fd = ends[0],
+                                           .addr = (uintptr_t)targets[index],
+                                           .len = sizeof targets[index],
+                                           .flags = IOSQE_ASYNC};
     indices[index] = index;
   }
   __atomic_store_n(tail, *tail + 2, __ATOMIC_RELEASE);
@@ -120,12 +121,12 @@ static int check_recorder(struct dl_phdr_info* facts, size_t size, void* data) {
 }
 
 int main(int count, char** arguments) {
-  const char* const beside = count > 2 ? arguments[2] : "";
+  const char* const company = count > 2 ? arguments[2] : "";
   signal(SIGSEGV, handle);
-  if (strcmp(beside, "shares") == 0) start_thread(0);
-  if (strcmp(beside, "own") == 0) start_thread(1);
-  if (strcmp(beside, "works") == 0) start_io_uring(0);
-  if (strcmp(beside, "polls") == 0) start_io_uring(IORING_SETUP_SQPOLL);
+  if (strcmp(company, "shares") == 0) start_thread(0);
+  if (strcmp(company, "own") == 0) start_thread(1);
+  if (strcmp(company, "works") == 0) start_io_uring(0);
+  if (strcmp(company, "polls") == 0) start_io_uring(IORING_SETUP_SQPOLL);
   if (count > 1 && strcmp(arguments[1], "malloc") == 0) {
     free(malloc(LOGGED_BYTES));
   } else {
