@@ -48,8 +48,8 @@ class traced_thread {
   std::uint64_t signal_mask() const;
 
   // Prepares the thread for calls by the code at that place: its registers and its signal mask are saved, all signals
-  // but one wait, and a higher priority than all usual ones may be given to it. Returns the address of `scratch_bytes`
-  // of new memory, which the calls may use, or an errno as its negative.
+  // but one and those of faults wait, and a higher priority than all usual ones may be given to it. Returns the address
+  // of `scratch_bytes` of new memory, which the calls may use, or an errno as its negative.
   std::int64_t begin_calls(const injected_code& code, std::size_t scratch_bytes);
   // Makes a system call in the thread. Returns its result, or an errno as its negative.
   std::int64_t system_call(std::uint64_t number, std::span<const std::uint64_t> arguments);

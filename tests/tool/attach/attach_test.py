@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -267,19 +268,27 @@ class Attach(AttachTest):
         self.assertEqual(self.blocks_in("allocate_large"), 20)
         self.finish(program)
 
+    def record_while_it_arrives(self, program, number, delay_s):
+        """Sends the signal so long after a recorder has begun to trace the program, and returns that recorder."""
+        status = pathlib.Path(f"/proc/{program.pid}/status")
+        recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--sample", "1024", "-o", "rec"],
+                                    cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.communicate, timeout=HANG_S)
+        self.addCleanup(recorder.kill)
+        for _ in polls(0):
+            is_traced = "\nTracerPid:\t0\n" not in status.read_text(encoding="utf-8")
+            if is_traced or select.select([recorder.stderr], [], [], 0)[0]:
+                break
+        time.sleep(delay_s)
+        program.send_signal(number)
+        self.assertIn("stood still", recorder.stderr.readline())
+        return recorder
+
     def test_a_program_that_is_stopped_meanwhile(self):
         program = self.program()
         status = pathlib.Path(f"/proc/{program.pid}/status")
         for cycle in range(CYCLES):
-            recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--sample", "1024", "-o",
-                                         "rec"],
-                                        cwd=self.folder, stderr=subprocess.PIPE, text=True)
-            for _ in polls(0):
-                if "\nTracerPid:\t0\n" not in status.read_text(encoding="utf-8") or recorder.poll() is not None:
-                    break
-            time.sleep(cycle * STEP_S)
-            program.send_signal(signal.SIGSTOP)
-            self.assertIn("stood still", recorder.stderr.readline())
+            recorder = self.record_while_it_arrives(program, signal.SIGSTOP, cycle * STEP_S)
             for _ in polls():
                 if is_stopped := "\nState:\tT" in status.read_text(encoding="utf-8"):
                     break
@@ -289,6 +298,12 @@ class Attach(AttachTest):
             self.end(recorder)
             self.assertEqual(self.blocks_in("allocate_large"), 20)
         self.finish(program)
+
+    def test_a_trap_that_another_process_sends_meanwhile(self):
+        for cycle in range(CYCLES // 3):
+            program = self.start(sys.executable, "-c", TAKES_TRAPS, "handles")
+            self.end(self.record_while_it_arrives(program, signal.SIGTRAP, cycle * STEP_S))
+            self.assertEqual(program.communicate(timeout=HANG_S)[0], "2\n")
 
     def test_a_thread_that_is_lent_to_a_child_is_passed_over(self):
         program = self.program(1)
