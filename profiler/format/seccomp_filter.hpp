@@ -18,9 +18,10 @@ struct tested_call {
 };
 
 // The calls that the recorder makes in a program, apart from those of the dispatch of system calls.
-constexpr std::array<tested_call, 18> recorder_calls = {{{SYS_mmap},
+constexpr std::array<tested_call, 19> recorder_calls = {{{SYS_mmap},
                                                          {SYS_munmap},
                                                          {SYS_madvise},
+                                                         {SYS_mprotect},
                                                          {SYS_sched_yield},
                                                          {SYS_nanosleep},
                                                          {SYS_gettid},

@@ -30,12 +30,22 @@ namespace {
 namespace fs = std::filesystem;
 using filter_code = std::vector<sock_filter>;
 
+bool has_locked_memory(pid_t process) {
+  constexpr std::string_view name = "VmLck:";
+  std::ifstream file(fmt::format("/proc/{}/status", process));
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name)) return std::atol(line.c_str() + name.size()) != 0;
+  }
+  return false;
+}
+
 // Returns the calls that the recorder makes, and those that load it.
-std::vector<format::tested_call> needed_calls() {
-  std::vector<format::tested_call> calls = {{SYS_memfd_create},  {SYS_mprotect},  {SYS_pread64},
+std::vector<format::tested_call> needed_calls(pid_t process) {
+  std::vector<format::tested_call> calls = {{SYS_memfd_create},  {SYS_pread64},
                                             {SYS_newfstatat},    {SYS_prlimit64}, {SYS_rt_sigprocmask},
                                             {SYS_rt_sigpending}, {SYS_tgkill},    {SYS_restart_syscall}};
   calls.insert(calls.end(), format::recorder_calls.begin(), format::recorder_calls.end());
+  if (has_locked_memory(process)) calls.insert(calls.end(), {{SYS_munlock}, {SYS_mremap}});
   return calls;
 }
 
@@ -116,7 +126,7 @@ void require_allowed_calls(const remote_process& process) {
     if (thread_restrictions.mode != SECCOMP_MODE_DISABLED)
       threads.emplace(thread_restrictions, std::atoi(entry.path().filename().c_str()));
   }
-  const std::vector<format::tested_call> calls = needed_calls();
+  const std::vector<format::tested_call> calls = needed_calls(number);
   for (const auto& [restrictions, thread] : threads) {
     if (restrictions.mode == SECCOMP_MODE_STRICT) fail_forbidden(number, "all calls but read and write");
     if (const auto filters = filters_of(process, thread)) {

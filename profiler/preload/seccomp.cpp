@@ -53,6 +53,7 @@ void calls_are_restricted(restriction restriction) noexcept {
   if (is_lent()) return restrict_child();
   if (restriction == restriction::strict) stopped_at.store(clock_ticks(), std::memory_order_relaxed);
   set_memory_aside();
+  set_region_aside();
   if (restriction != restriction::own_calls) {
     header().restricted.store(1, std::memory_order_relaxed);
     tarn_selector = 0;

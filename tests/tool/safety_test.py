@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 
 from paths import HANG_S, PATHS, FolderTest, main
 
@@ -36,6 +37,12 @@ while not seen:
     time.sleep(0.05)
 time.sleep(0.5)
 print(*map(int, seen), flush=True)
+"""
+# Locks all of its memory, and prints how much of it is resident, in KiB.
+LOCKS_ITS_MEMORY = r"""
+import ctypes, re
+if ctypes.CDLL(None).mlockall(3) == 0:
+    print(re.search(r"VmRSS:\s*(\d+) kB", open("/proc/self/status").read())[1])
 """
 PRINTS_ITS_MAPPINGS = "print(open('/proc/self/smaps').read())"
 CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding="ascii").strip()
@@ -78,6 +85,12 @@ class Safety(FolderTest):
             cores = list(self.folder.glob("core*"))
             self.assertEqual([core.name for core in cores if core.stat().st_size > 256 << 20], [])
             self.assertTrue(cores)
+
+    def test_a_program_that_locks_its_memory_gets_no_untouched_pages(self):
+        resident_kib = self.record(sys.executable, "-c", LOCKS_ITS_MEMORY).stdout
+        if resident_kib == "":
+            self.skipTest("the right to lock memory without a limit")
+        self.assertLess(int(resident_kib), 192 << 10)
 
     def test_ruby_and_java_run(self):
         (self.folder / "Hello.java").write_text(JAVA)

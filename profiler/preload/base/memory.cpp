@@ -2,13 +2,17 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
+#include <utility>
+
 #include "profiler/preload/base/lock.hpp"
+#include "profiler/preload/base/raw_call.hpp"
 
 namespace tarn::preload {
 namespace {
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-constexpr std::size_t undumped_bytes = std::size_t{16} << 20;  // a core file leaves out mappings of this size
+constexpr std::size_t large_bytes = std::size_t{2} << 20;  // most pages of such a mapping are never touched
 constinit lock taking;
 constinit char* left = nullptr;
 constinit std::size_t left_bytes = 0;
@@ -87,7 +91,32 @@ void forget_range(std::uint64_t start, std::uint64_t bytes) noexcept {
   }
 }
 
+bool is_error(long result) noexcept { return result < 0 && result > -4096; }
+
+// Returns true after mlockall(MCL_FUTURE): the kernel locks each new mapping, and refuses this call for locked pages.
+bool locks_new_mappings() noexcept {
+  const long probe = raw_call(SYS_mmap, nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (is_error(probe)) return true;  // perhaps for the limit of locked memory
+  const bool is_locked = raw_call(SYS_madvise, probe, page, MADV_DONTNEED) == -EINVAL;
+  raw_call(SYS_munmap, probe, page);
+  return is_locked;
+}
+
 }  // namespace
+
+long map_sparsely(std::size_t bytes, int flags, long file) noexcept {
+  constexpr int access = PROT_READ | PROT_WRITE;
+  const bool is_locked = locks_new_mappings();
+  long start = raw_call(SYS_mmap, nullptr, is_locked ? page : bytes, access, flags | MAP_NORESERVE, file, 0);
+  if (is_locked && !is_error(start)) {  // a mapping that is not locked grows by pages that are not
+    raw_call(SYS_munlock, start, page);
+    const long small = std::exchange(start, raw_call(SYS_mremap, start, page, bytes, MREMAP_MAYMOVE));
+    if (is_error(start)) raw_call(SYS_munmap, small, page);
+  }
+  // The kernel would write all pages into a core file, also those that were never touched.
+  if (!is_error(start)) own_call(SYS_madvise, start, bytes, MADV_DONTDUMP);
+  return start;
+}
 
 constinit std::atomic<bool> process_is_restricted = false;
 
@@ -107,11 +136,12 @@ void note_ranges_in(format::own_range* list) noexcept {
 
 void* map(std::size_t bytes) noexcept {
   if (is_restricted()) return map_from_reserve(bytes);
-  const long address =
-      raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (address < 0 && address > -4096) return nullptr;
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  const long address = bytes >= large_bytes
+                           ? map_sparsely(bytes, flags, -1)
+                           : raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (is_error(address)) return nullptr;
   note_range(static_cast<std::uint64_t>(address), bytes);
-  if (bytes >= undumped_bytes) raw_call(SYS_madvise, address, bytes, MADV_DONTDUMP);
   return reinterpret_cast<void*>(address);
 }
 

@@ -10,6 +10,10 @@ namespace tarn::preload {
 // Returns zeroed pages, which the kernel provides when they are touched, or null. Leaves errno as it was.
 void* map(std::size_t bytes) noexcept;
 
+// Maps much memory, of which few pages are touched: the kernel provides no other page, also where the program locks its
+// future mappings (mlockall), and a core file has none. Returns an errno as its negative.
+long map_sparsely(std::size_t bytes, int flags, long file) noexcept;
+
 // Returns memory of map() to the kernel; null is allowed.
 void unmap(void* start, std::size_t bytes) noexcept;
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -82,10 +83,12 @@ long open_region(const char* path) noexcept { return raw_call(SYS_openat, AT_FDC
 bool is_error(long result) noexcept { return result < 0 && result > -4096; }
 
 // Maps the pages of `file` as shared memory; returns an errno as its negative. `address` is the mapping to replace, or
-// null. A core file leaves them out: the kernel would write all of them, also those that were never touched.
+// null.
 long map_shared(long file, std::size_t bytes, void* address) noexcept {
-  const long start = raw_call(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_NORESERVE | (address == nullptr ? 0 : MAP_FIXED), file, 0);
+  if (address == nullptr) return map_sparsely(bytes, MAP_SHARED, file);
+  // A child of fork replaces its parent's region. It has not locked its memory: that is not inherited.
+  const long start =
+      raw_call(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, 0);
   if (!is_error(start)) own_call(SYS_madvise, start, bytes, MADV_DONTDUMP);
   return start;
 }
@@ -142,6 +145,33 @@ void forget_heap_mebibytes() noexcept {
   }
 }
 
+// The first part of the region may be touched. The rest has no access, so that mlockall(MCL_CURRENT) provides no page
+// there.
+constexpr std::size_t access_step = std::size_t{4} << 20;
+constinit std::atomic<std::size_t> accessible_bytes = 0;
+
+std::size_t access_end(std::size_t used_bytes) noexcept {
+  return std::min((used_bytes + access_step - 1) / access_step * access_step,
+                  static_cast<std::size_t>(own_region->bytes));
+}
+
+void limit_access() noexcept {
+  const std::size_t end = access_end(own_region->used_bytes.load(std::memory_order_relaxed));
+  const long result =
+      raw_call(SYS_mprotect, reinterpret_cast<char*>(own_region) + end, own_region->bytes - end, PROT_NONE);
+  accessible_bytes.store(result == 0 ? end : own_region->bytes, std::memory_order_relaxed);
+}
+
+// Several threads may do so at once.
+bool extend_access(std::size_t used_bytes) noexcept {
+  const std::size_t end = access_end(used_bytes);
+  if (own_call(SYS_mprotect, own_region, end, PROT_READ | PROT_WRITE) != 0) return false;
+  std::size_t before = accessible_bytes.load(std::memory_order_relaxed);
+  while (before < end && !accessible_bytes.compare_exchange_weak(before, end, std::memory_order_relaxed)) {
+  }
+  return true;
+}
+
 // Maps the region of the file, and closes the file. `address` is the earlier region that it replaces, or null.
 bool map_region(long file, void* address) noexcept {
   if (file < 0) return false;
@@ -157,6 +187,7 @@ bool map_region(long file, void* address) noexcept {
   if (is_error(start)) return false;
   own_region = reinterpret_cast<format::region_header*>(start);
   if (own_region->mark != format::region_mark || own_region->version != format::region_version) return false;
+  limit_access();
   if (own_process == nullptr && !make_fork_page()) return false;
   own_process->store(1, std::memory_order_relaxed);
   own_image = own_region->images.fetch_add(1, std::memory_order_relaxed);
@@ -370,12 +401,16 @@ void open_some_spares() noexcept {
   }
 }
 
+void set_region_aside() noexcept { extend_access(own_region->bytes); }
+
 std::uint32_t image() noexcept { return own_image; }
 
 format::offset hand_out(std::size_t bytes) noexcept {
   bytes = (bytes + 15) / 16 * 16;
   const format::offset offset = own_region->used_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  if (offset + bytes <= own_region->bytes) return offset;
+  const std::size_t end = offset + bytes;
+  if (end <= own_region->bytes && (end <= accessible_bytes.load(std::memory_order_relaxed) || extend_access(end)))
+    return offset;
   own_region->used_bytes.store(own_region->bytes, std::memory_order_relaxed);  // full from now on, and never wraps
   return 0;
 }

@@ -137,6 +137,9 @@ class brief_work_timer {
   std::uint64_t inner_before_, begun_, clock_;
 };
 
+// Lets hand_out() do without the kernel from now on. Call it before the program restricts its system calls.
+void set_region_aside() noexcept;
+
 // Returns the offset of zeroed memory in the region, aligned to 16 bytes, or 0 when the region is full.
 format::offset hand_out(std::size_t bytes) noexcept;
 template <class Record>

@@ -84,6 +84,14 @@ print(result, ctypes.get_errno() if result < 0 else 0)
 if mode == "semtimedop":
     libc.semctl(semaphore, 0, 0)
 """
+# Locks its memory and all that it maps later, and answers its input.
+LOCKS_ITS_MEMORY = """
+import ctypes, sys
+ctypes.CDLL(None).mlockall(3)
+print("ready", flush=True)
+for line in sys.stdin:
+    print("done", flush=True)
+"""
 EAGAIN = 11
 # The mode, the number of the call, and what it returns.
 CALLS = (("epoll_wait", 232, "1 0"), ("epoll_pwait2", 441, "1 0"), ("accept", 43, "1 0"), ("send", 44, "1 0"),
@@ -502,6 +510,17 @@ class Attach(AttachTest):
                 lines.add((recorder.returncode, errors.replace(str(program.pid), "PID")))
         self.assertLessEqual(lines, {(3, "tarn: process PID has ended; nothing was recorded\n"),
                                      (3, "tarn: process PID does not exist\n")})
+
+    def test_a_program_that_locks_its_memory_gets_no_untouched_pages(self):
+        self.needs_way(sys.executable, "-c", "import ctypes; raise SystemExit(ctypes.CDLL(None).mlockall(3))")
+        program = self.start(sys.executable, "-c", LOCKS_ITS_MEMORY)
+        status = pathlib.Path(f"/proc/{program.pid}/status")
+        resident_kib = lambda: int(re.search(r"VmRSS:\s*(\d+) kB", status.read_text(encoding="utf-8"))[1])
+        before = resident_kib()
+        recorder = self.record(program)
+        self.say(program, "go on")
+        self.assertLess(resident_kib() - before, 64 << 10)
+        self.end(recorder)
 
     def test_a_program_that_becomes_another_one(self):
         program = self.program()
