@@ -41,9 +41,9 @@ bool has_locked_memory(pid_t process) {
 
 // Returns the calls that the recorder makes, and those that load it.
 std::vector<format::tested_call> needed_calls(pid_t process) {
-  std::vector<format::tested_call> calls = {{SYS_memfd_create},  {SYS_pread64},
-                                            {SYS_newfstatat},    {SYS_prlimit64}, {SYS_rt_sigprocmask},
-                                            {SYS_rt_sigpending}, {SYS_tgkill},    {SYS_restart_syscall}};
+  std::vector<format::tested_call> calls = {{SYS_memfd_create}, {SYS_pread64},        {SYS_newfstatat},
+                                            {SYS_prlimit64},    {SYS_rt_sigprocmask}, {SYS_rt_sigpending},
+                                            {SYS_tgkill},       {SYS_restart_syscall}};
   calls.insert(calls.end(), format::recorder_calls.begin(), format::recorder_calls.end());
   if (has_locked_memory(process)) calls.insert(calls.end(), {{SYS_munlock}, {SYS_mremap}});
   return calls;

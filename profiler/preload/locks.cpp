@@ -9,6 +9,7 @@
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/readable.hpp"
 #include "profiler/preload/base/recorder_clock.hpp"
+#include "profiler/preload/base/scale.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/quiet.hpp"
 #include "profiler/preload/records/lock_table.hpp"
@@ -369,9 +370,8 @@ void acquisition::count_holders(thread& self, bool has_acquired, std::uint64_t n
   const std::uint64_t own_ticks = now - waiting_since_;
   const wait_samples::sum unmarked = self.samples_of_waits.take(cell_);
   const std::uint64_t count = unmarked.waits + 1, ticks = unmarked.ticks + own_ticks;
-  const double scale = own_ticks == 0 ? 1 : static_cast<double>(ticks) / static_cast<double>(own_ticks);
   const auto scaled = [&](std::uint64_t part) {
-    return unmarked.waits == 0 ? part : static_cast<std::uint64_t>(static_cast<double>(part) * scale);
+    return unmarked.waits == 0 || own_ticks == 0 ? part : scale(part, ticks, own_ticks);
   };
   bool has_holder = false;
   std::uint64_t free_ticks = 0;

@@ -92,6 +92,13 @@ class Safety(FolderTest):
             self.skipTest("the right to lock memory without a limit")
         self.assertLess(int(resident_kib), 192 << 10)
 
+    def test_the_arithmetic_of_the_program_is_its_own(self):
+        for modes in MODES:
+            for mode in "flags", "traps":
+                with self.subTest(modes=modes, mode=mode):
+                    output = self.record(PATHS.arithmetic, mode, modes=modes, input="go on\n").stdout
+                    self.assertEqual(output, "ready\ndone\n0 raised\n")
+
     def test_ruby_and_java_run(self):
         (self.folder / "Hello.java").write_text(JAVA)
         for command, output in (["ruby", "-e", RUBY], "8000\n"), (["java", "-Xmx128m", "Hello.java"], "ended\n"):
@@ -263,4 +270,4 @@ class Safety(FolderTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "library", "hooks", "page", "sites", "static", "restricted")
+    main("tarn", "library", "hooks", "page", "sites", "static", "restricted", "arithmetic")

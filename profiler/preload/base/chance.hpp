@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "profiler/preload/base/unseen_arithmetic.hpp"
+
 namespace tarn::preload {
 
 // Returns -ln(u) for u = (bits + 1/2) / 2^64, with an error below a millionth.
@@ -36,11 +38,15 @@ class random_numbers {
 
 // Returns how many events pass before the next one that is recorded, each with the probability 1 / weight: a geometric
 // number, which is an exponential one in whole units of -ln(1 - 1 / weight).
-constexpr std::uint32_t draw_gap(std::uint64_t bits, std::uint32_t weight) noexcept {
+inline std::uint32_t draw_gap(std::uint64_t bits, std::uint32_t weight) noexcept {
   if (weight <= 1) return 0;
-  const double s = 1.0 / (2.0 * weight - 1), q = s * s;  // -ln(1 - x) = 2 artanh(x / (2 - x))
-  const double unit = 2 * s * (1 + q * (1.0 / 3 + q * (1.0 / 5 + q * (1.0 / 7 + q * (1.0 / 9 + q / 11)))));
-  return static_cast<std::uint32_t>(minus_log(bits) / unit);
+  return compute_unseen(
+      [](std::uint64_t random, double events) {
+        const double s = 1.0 / (2 * events - 1), q = s * s;  // -ln(1 - x) = 2 artanh(x / (2 - x))
+        const double unit = 2 * s * (1 + q * (1.0 / 3 + q * (1.0 / 5 + q * (1.0 / 7 + q * (1.0 / 9 + q / 11)))));
+        return static_cast<std::uint32_t>(minus_log(random) / unit);
+      },
+      bits, static_cast<double>(weight));
 }
 
 // Returns the largest weight that an event may have after so many recorded events of the process. The first ones all

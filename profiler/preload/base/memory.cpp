@@ -137,9 +137,8 @@ void note_ranges_in(format::own_range* list) noexcept {
 void* map(std::size_t bytes) noexcept {
   if (is_restricted()) return map_from_reserve(bytes);
   constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  const long address = bytes >= large_bytes
-                           ? map_sparsely(bytes, flags, -1)
-                           : raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  const long address = bytes >= large_bytes ? map_sparsely(bytes, flags, -1)
+                                            : raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (is_error(address)) return nullptr;
   note_range(static_cast<std::uint64_t>(address), bytes);
   return reinterpret_cast<void*>(address);

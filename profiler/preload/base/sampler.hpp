@@ -11,6 +11,7 @@
 
 #include "profiler/format/counts.hpp"
 #include "profiler/preload/base/chance.hpp"
+#include "profiler/preload/base/unseen_arithmetic.hpp"
 
 namespace tarn::preload {
 
@@ -33,21 +34,31 @@ constexpr double one_minus_exp(double x) noexcept {
 class sampler {
  public:
   void set_up(std::uint64_t interval, std::uint64_t seed) noexcept {
-    interval_ = static_cast<double>(interval);
+    interval_ = interval;
     random_.set_up(seed);
   }
   // Returns the distance to the next point.
-  std::int64_t next() noexcept { return static_cast<std::int64_t>(interval_ * minus_log(random_.next())); }
+  std::int64_t next() noexcept {
+    return compute_unseen(
+        [](std::uint64_t bits, std::uint64_t mean) {
+          return static_cast<std::int64_t>(static_cast<double>(mean) * minus_log(bits));
+        },
+        random_.next(), interval_);
+  }
   // Returns the number of blocks of this size that a sample stands for: a random whole number with the exact mean.
   std::uint32_t weight(std::size_t bytes) noexcept {
-    const double exact = 1 / one_minus_exp(static_cast<double>(cost_of(bytes)) / interval_);
-    const auto whole = static_cast<std::uint32_t>(exact);
-    const double remainder = exact - whole;
-    return whole + (static_cast<double>(random_.next() >> 11) / 9007199254740992.0 < remainder ? 1 : 0);
+    return compute_unseen(
+        [](std::uint64_t bits, std::int64_t cost, std::uint64_t mean) {
+          const double exact = 1 / one_minus_exp(static_cast<double>(cost) / static_cast<double>(mean));
+          const auto whole = static_cast<std::uint32_t>(exact);
+          const double remainder = exact - whole;
+          return whole + (static_cast<double>(bits >> 11) / 9007199254740992.0 < remainder ? 1 : 0);
+        },
+        random_.next(), cost_of(bytes), interval_);
   }
 
  private:
-  double interval_;
+  std::uint64_t interval_;
   random_numbers random_;
 };
 

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "profiler/preload/base/scale.hpp"
+
 namespace tarn::preload {
 
 // A hold of a lock that has ended. `holder` is as in lock_entry; `acquired_at` is 0 if the acquisition was not timed.
@@ -167,9 +169,7 @@ class wait_parts {
     } else if (known_since < end_of_wait) {
       const std::uint64_t held_before = add_long_hold(log.long_hold(), since, std::min(known_since, until));
       // Takes the rest of what came before the log to be like what is in it.
-      free_ticks_ =
-          static_cast<std::uint64_t>(static_cast<double>(free_ticks) / static_cast<double>(end_of_wait - known_since) *
-                                     static_cast<double>(end_of_wait - since - held_before));
+      free_ticks_ = scale(free_ticks, end_of_wait - since - held_before, end_of_wait - known_since);
     }
   }
   // Returns the part of the wait in which no hold is known: the lock was free, and the waiting thread did not run yet.
