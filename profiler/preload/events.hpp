@@ -13,7 +13,7 @@ namespace tarn::preload {
 // is due, or when the thread has no counts yet; the caller must then call count_allocation(), which decides. It costs a
 // few instructions.
 inline bool count_unsampled(std::size_t bytes) noexcept {
-  format::thread_record* const counts = own_counts;
+  format::thread_record* const counts = current_counts();
   if (counts == nullptr) [[unlikely]]
     return false;
   const std::int64_t left = counts->until_sample.load(std::memory_order_relaxed) - cost_of(bytes);
@@ -30,7 +30,7 @@ enum class cost_state : bool { pending, subtracted };
 void count_allocation(const void* block, std::size_t bytes, const caller& caller, cost_state cost) noexcept;
 // Returns the state of the cost after a count_unsampled() that returns false. Call it before the allocator is called.
 inline cost_state current_cost_state() noexcept {
-  return own_counts != nullptr ? cost_state::subtracted : cost_state::pending;
+  return current_counts() != nullptr ? cost_state::subtracted : cost_state::pending;
 }
 
 // Counts a block that is about to be freed and removes its record. Null is allowed.

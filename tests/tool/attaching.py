@@ -41,10 +41,10 @@ class AttachTest(FolderTest):
         output, _ = program.communicate(timeout=HANG_S)
         self.assertEqual((output, program.returncode), ("0 wrong\n", 3))
 
-    def record(self, program, *options):
+    def record(self, program, *options, sample=1024):
         """Starts to record the program and returns once it is recorded."""
-        recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--sample", "1024", "-o", "rec",
-                                     *options], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--sample", str(sample),
+                                     "-o", "rec", *options], cwd=self.folder, stderr=subprocess.PIPE, text=True)
         self.addCleanup(recorder.communicate, timeout=HANG_S)
         self.addCleanup(recorder.kill)
         output = recorder.stderr.readline()

@@ -16,7 +16,7 @@ namespace {
 
 // Returns true when a call goes to the next allocator without being counted.
 [[gnu::always_inline]] inline bool is_passed_on() noexcept {
-  if (!detail::is_heap_off.load(std::memory_order_relaxed) && (plain_thread != nullptr || own_counts != nullptr))
+  if (!detail::is_heap_off.load(std::memory_order_relaxed) && (plain_thread != nullptr || current_counts() != nullptr))
     return false;
   if (!is_heap_ignored()) return false;
   was_called = true;
@@ -36,7 +36,7 @@ TARN_EXPORT void* malloc(std::size_t bytes) noexcept {
 }
 
 TARN_EXPORT void free(void* block) noexcept {
-  tarn::format::thread_record* const counts = own_counts;
+  tarn::format::thread_record* const counts = current_counts();
   if (counts == nullptr || may_have_record(block)) [[unlikely]] {
     if (is_early(block) || !is_passed_on()) return free_counted(block);
   } else {
@@ -56,13 +56,14 @@ TARN_EXPORT void* calloc(std::size_t count, std::size_t element_bytes) noexcept 
 
 TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   // A block that is known, null or early takes the slow path, and so does a size of 0, which frees the block.
-  if (own_counts == nullptr || may_have_record(block) || bytes == 0) [[unlikely]] {
+  tarn::format::thread_record* const counts = current_counts();
+  if (counts == nullptr || may_have_record(block) || bytes == 0) [[unlikely]] {
     if (is_early(block) || !is_passed_on()) return realloc_counted(block, bytes, cost_state::pending);
     return next_allocator.realloc(block, bytes);
   }
   if (!count_unsampled(bytes)) [[unlikely]]
     return realloc_counted(block, bytes, cost_state::subtracted);
-  add(own_counts->frees, 1);
+  add(counts->frees, 1);
   return next_allocator.realloc(block, bytes);
 }
 

@@ -25,7 +25,7 @@ namespace tarn::preload {
 extern constinit thread_local bool was_called;  // NOLINT(bugprone-dynamic-static-initializers): constinit
 
 // Returns true when nothing counts the calling thread's blocks, nor its calls as violations: neither the recording nor
-// a quiet region wants them. Ask where `own_counts` is null.
+// a quiet region wants them. Ask where current_counts() is null.
 [[gnu::noinline]] bool is_heap_ignored_now() noexcept;
 [[gnu::always_inline]] inline bool is_heap_ignored() noexcept {
   if (detail::is_heap_off.load(std::memory_order_relaxed)) [[likely]]

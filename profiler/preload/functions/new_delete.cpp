@@ -37,7 +37,7 @@ enum class memory_source : int { unknown, hooked_malloc, own_memory };
 // Counts a block that is not sampled, and for which malloc is called in place of an operator. Returns false where the
 // operator has to be called.
 [[gnu::always_inline]] inline bool count_without_operator(size_t bytes) noexcept {
-  if (auto* const counts = own_counts; counts != nullptr) [[likely]] {
+  if (auto* const counts = current_counts(); counts != nullptr) [[likely]] {
     const std::int64_t left = counts->until_sample.load(std::memory_order_relaxed) - cost_of(bytes);
     if (left < 0) [[unlikely]]
       return false;
@@ -53,7 +53,7 @@ enum class memory_source : int { unknown, hooked_malloc, own_memory };
 // Does the same for the free of a block without a record.
 [[gnu::always_inline]] inline bool count_free_without_operator(const void* block) noexcept {
   if (may_have_record(block)) return false;
-  if (auto* const counts = own_counts; counts != nullptr) [[likely]] {
+  if (auto* const counts = current_counts(); counts != nullptr) [[likely]] {
     add(counts->frees, 1);
     return true;
   }
@@ -209,8 +209,9 @@ bool came_from_malloc(const void* block, std::uint64_t before) noexcept {
 }
 
 void count_delete(const void* block, const caller& caller) noexcept {
-  if (own_counts == nullptr || may_have_record(block)) return count_free(block, caller);
-  add(own_counts->frees, 1);
+  auto* const counts = current_counts();
+  if (counts == nullptr || may_have_record(block)) return count_free(block, caller);
+  add(counts->frees, 1);
 }
 
 }  // namespace

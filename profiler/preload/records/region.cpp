@@ -16,7 +16,8 @@
 namespace tarn::preload {
 
 constinit format::region_header* own_region = nullptr;
-constinit std::atomic<std::uint32_t>* own_process = nullptr;
+constinit process_page own_page = {};
+constinit bool has_region = false;
 
 namespace {
 
@@ -51,14 +52,6 @@ std::uint64_t start_time() noexcept {
     time = time * 10 + static_cast<std::uint64_t>(*position - '0');
   }
   return time;
-}
-
-bool make_fork_page() noexcept {
-  void* const page = map(4096);
-  if (page == nullptr || raw_call(SYS_madvise, page, 4096, MADV_WIPEONFORK) != 0) return false;
-  static_cast<std::atomic<std::uint32_t>*>(page)->store(1, std::memory_order_relaxed);
-  own_process = static_cast<std::atomic<std::uint32_t>*>(page);
-  return true;
 }
 
 // Returns the value of a variable, or null when there is none.
@@ -188,8 +181,9 @@ bool map_region(long file, void* address) noexcept {
   own_region = reinterpret_cast<format::region_header*>(start);
   if (own_region->mark != format::region_mark || own_region->version != format::region_version) return false;
   limit_access();
-  if (own_process == nullptr && !make_fork_page()) return false;
-  own_process->store(1, std::memory_order_relaxed);
+  if (raw_call(SYS_madvise, &own_page, sizeof own_page, MADV_WIPEONFORK) != 0) return false;
+  has_region = true;
+  resume_recording();
   own_image = own_region->images.fetch_add(1, std::memory_order_relaxed);
   own_region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
   if (own_region->begun_ns.load(std::memory_order_relaxed) == 0)

@@ -147,14 +147,18 @@ Record* record_at(format::offset offset) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<char*>(&header()) + offset);
 }
 
-// Points to a word that is 1 in the recorded process. A child that fork made shares the region with its parent and
-// must record nothing, so the kernel wipes the word's page in each child, however the child was made. No handler has
-// to run for that, and none can be too late.
-extern constinit std::atomic<std::uint32_t>* own_process;  // NOLINT(bugprone-dynamic-static-initializers)
+// Says whether this process is the recorded one. A child that fork made shares the region with its parent and must record
+// nothing, so the kernel wipes this page in each child, however the child was made. No handler has to run for that, and
+// none can be too late.
+struct alignas(4096) process_page {
+  std::atomic<std::uint32_t> is_recorded;
+};
+extern constinit process_page own_page;  // NOLINT(bugprone-dynamic-static-initializers)
 // Ends the recording of this process, which continues unrecorded. resume_recording() takes that back.
-inline void end_recording() noexcept { own_process->store(0, std::memory_order_relaxed); }
-inline void resume_recording() noexcept { own_process->store(1, std::memory_order_relaxed); }
-inline bool is_attached() noexcept { return own_process != nullptr; }
-inline bool is_recorded() noexcept { return own_process->load(std::memory_order_relaxed) != 0; }
+inline void end_recording() noexcept { own_page.is_recorded.store(0, std::memory_order_relaxed); }
+inline void resume_recording() noexcept { own_page.is_recorded.store(1, std::memory_order_relaxed); }
+extern constinit bool has_region;  // NOLINT(bugprone-dynamic-static-initializers)
+inline bool is_attached() noexcept { return has_region; }
+inline bool is_recorded() noexcept { return own_page.is_recorded.load(std::memory_order_relaxed) != 0; }
 
 }  // namespace tarn::preload

@@ -234,7 +234,7 @@ class Attach(AttachTest):
             self.assertEqual(self.blocks_in("allocate_large"), cycle + 1)
         maps = pathlib.Path(f"/proc/{program.pid}/maps").read_text(encoding="utf-8")
         self.assertEqual(len(re.findall(r" 00000000 .*memfd:libtarn-record\.so", maps)), 1)
-        self.assertEqual(len(re.findall(r"/memfd:tarn-record ", maps)), 1)
+        self.assertEqual(len(re.findall(r" 00000000 .*/memfd:tarn-record ", maps)), 1)
         self.finish(program)
 
     def test_no_signal_is_lost(self):
@@ -438,6 +438,26 @@ class Attach(AttachTest):
         self.assertEqual(self.blocks_in("allocate_large"), 0)
         self.finish(program)
 
+    def test_a_child_without_handlers_of_fork_is_not_recorded(self):
+        program = self.program()
+        recorder = self.record(program, sample=1 << 30)  # what is not sampled is counted where nothing else is done
+        self.say(program, "blocks 1")
+        self.say(program, "fork bare")
+        self.end(recorder)
+        self.assertLess(self.report()["heap"]["allocations"], 1000)
+        self.finish(program)
+
+    def test_the_arithmetic_of_the_program_is_its_own(self):
+        for mode in "flags", "traps":
+            with self.subTest(mode=mode):
+                program = self.start(PATHS.arithmetic, mode)
+                recorder = self.record(program)
+                self.say(program, "go on")
+                self.end(recorder)
+                self.assertGreater(self.report()["heap"]["allocations"], 39_999)
+                self.assertEqual(program.communicate(timeout=HANG_S)[0], "0 raised\n")
+                self.assertEqual(program.returncode, 0)
+
     def test_a_library_that_is_loaded_later_is_recorded(self):
         program = self.program()
         self.say(program, f"plugin {PATHS.plugin} 10")
@@ -562,4 +582,4 @@ class Attach(AttachTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "attached", "partly-replaced", "own", "plugin", "library")
+    main("tarn", "attached", "arithmetic", "partly-replaced", "own", "plugin", "library")

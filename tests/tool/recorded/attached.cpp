@@ -7,10 +7,11 @@
 // is lost is a wrong answer. With "forks" a thread makes children all the time, with "loads" one loads and unloads a
 // library, and with "sleepers" N threads wait.
 // It obeys the lines of its input. "blocks N" allocates N large blocks at one place and frees them, "hold N" allocates
-// as many at another and keeps them until "drop". "fork" has a child allocate and checks its end, "vfork" lends its
-// thread to a child until that is killed, "plugin FILE N" loads a library that allocates, "filter" forbids itself some
-// system calls, "leave" waits for a byte with addresses of malloc's code on its stack, and "exec" becomes cat. At the
-// end of its input it prints how many answers were wrong, and exits with 3.
+// as many at another and keeps them until "drop". "fork" has a child allocate and checks its end, "fork bare" has two
+// that no handler of fork knows of, "vfork" lends its thread to a child until that is killed, "plugin FILE N" loads a
+// library that allocates, "filter" forbids itself some system calls, "leave" waits for a byte with addresses of
+// malloc's code on its stack, and "exec" becomes cat. At the end of its input it prints how many answers were wrong,
+// and exits with 3.
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -135,14 +136,22 @@ void drop_large() {
   while (held_count > 0) std::free(held_blocks[--held_count]);
 }
 
-void fork_a_child(int blocks) {
-  const pid_t child = ::fork();
+void wait_for_child(pid_t child, int blocks) {
   if (child == 0) {
+    for (int count = 0; count < blocks; ++count) std::free(std::malloc(8));
     allocate_large(blocks);
     ::_exit(wrong == 0 ? 7 : 8);
   }
   int status = 0;
   if (::waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) ++wrong;
+}
+
+void fork_a_child(int blocks) { wait_for_child(::fork(), blocks); }
+
+// These call no handlers of fork.
+void fork_bare_children(int blocks) {
+  wait_for_child(::_Fork(), blocks);
+  wait_for_child(static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)), blocks);
 }
 
 // The child shares this process's memory and changes nothing in it.
@@ -234,6 +243,7 @@ int main(int count, char** arguments) {
     if (line.starts_with("hold ")) hold_large(std::atoi(line.c_str() + 5));
     if (line == "drop") drop_large();
     if (line == "fork") fork_a_child(1000);
+    if (line == "fork bare") fork_bare_children(1000);
     if (line == "vfork") lend_thread();
     if (line == "filter") filter_calls();
     if (line == "leave") wait_beside_left_over_addresses();
