@@ -25,7 +25,7 @@ namespace tarn::command {
 using namespace format;
 
 region_file::region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes)
-    : region_file(::memfd_create("tarn-record", MFD_CLOEXEC), sources, interval, bytes) {}
+    : region_file(::memfd_create("tarn-record", MFD_CLOEXEC | MFD_ALLOW_SEALING), sources, interval, bytes) {}
 
 region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes)
     : first_tick_(ticks()), first_nanosecond_(monotonic_nanoseconds()), file_(file) {
@@ -39,7 +39,8 @@ region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval
     ::close(file_);
     fail(exit_code::no_memory, "no memory for the recording: {}", system_error_text(error));
   }
-  ::madvise(start, bytes, MADV_DONTDUMP);  // a core file of this process would have all pages, also untouched ones
+  ::fcntl(file_, F_ADD_SEALS, F_SEAL_SHRINK);  // the program has the file, too
+  ::madvise(start, bytes, MADV_DONTDUMP);      // a core file of this process would have all pages, also untouched ones
   auto* const header = static_cast<region_header*>(start);  // all zeroes, and most pages stay untouched
   header->mark = region_mark;
   header->version = region_version;

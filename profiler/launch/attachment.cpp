@@ -369,7 +369,7 @@ class remote_caller {
   }
   // Makes an empty file in memory. Returns its descriptor in the process.
   int make_file(const std::string& name) {
-    const std::int64_t file = system_call(SYS_memfd_create, copy(name), MFD_CLOEXEC);
+    const std::int64_t file = system_call(SYS_memfd_create, copy(name), MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0)
       fail(exit_code::no_memory, "process {} cannot make a file: {}", process_.number(),
            system_error_text(static_cast<int>(-file)));
@@ -492,6 +492,12 @@ void require_attachable(pid_t process) {
       fail(exit_code::io_error, "process {} belongs to another user (number {}); try sudo tarn record --pid {}",
            process, facts.st_uid, process);
     }
+    if (state_of_thread(process, process) == 'Z' && threads_of(process).size() > 1) {
+      fail(exit_code::io_error,
+           "process {}: its first thread has ended, and the kernel shows nothing of such a process; record it from its "
+           "start: tarn record -- PROGRAM",
+           process);
+    }
     fail(exit_code::io_error,
          "process {} is a kernel thread, has ended, or is protected; try sudo tarn record --pid {}", process, process);
   }
@@ -562,6 +568,12 @@ attachment attach_to(pid_t process, const std::string& library,
   }
   const auto hooked = static_cast<std::int64_t>(caller.call(start + attach, file, library_file));
   // A recorder that was killed leaves the hooks in place, and this one takes them over.
+  if (hooked == -ENOMEM) {
+    fail(exit_code::no_memory,
+         "process {} cannot be recorded: it has no room for the recorder's memory; /proc/{}/limits shows its limits of "
+         "addresses and of locked memory",
+         process, process);
+  }
   if (hooked < 0 && hooked != -EALREADY) {
     fail(exit_code::io_error, "process {} cannot be recorded: {}", process,
          system_error_text(static_cast<int>(-hooked)));
@@ -586,6 +598,8 @@ std::chrono::nanoseconds detach_from(pid_t process) {
   return caller.finish();
 }
 
+bool has_recorder(pid_t process) { return remote_process(process).module_start(loaded_library) != 0; }
+
 }  // namespace tarn::command
 #else
 namespace tarn::command {
@@ -595,5 +609,6 @@ namespace {
 void require_attachable(pid_t) { refuse(); }
 attachment attach_to(pid_t, const std::string&, const std::function<bool(const std::string&, bool)>&) { refuse(); }
 std::chrono::nanoseconds detach_from(pid_t) { refuse(); }
+bool has_recorder(pid_t) { refuse(); }
 }  // namespace tarn::command
 #endif

@@ -32,4 +32,7 @@ attachment attach_to(pid_t process, const std::string& library,
 // in the process.
 std::chrono::nanoseconds detach_from(pid_t process);
 
+// Returns whether the process has loaded the recorder and not become another program since.
+bool has_recorder(pid_t process);
+
 }  // namespace tarn::command

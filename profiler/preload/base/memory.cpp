@@ -91,8 +91,6 @@ void forget_range(std::uint64_t start, std::uint64_t bytes) noexcept {
   }
 }
 
-bool is_error(long result) noexcept { return result < 0 && result > -4096; }
-
 // Returns true after mlockall(MCL_FUTURE): the kernel locks each new mapping, and refuses this call for locked pages.
 bool locks_new_mappings() noexcept {
   const long probe = raw_call(SYS_mmap, nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

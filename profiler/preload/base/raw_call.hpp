@@ -49,6 +49,9 @@ long raw_call(long number, Words... values) noexcept {
 #endif
 }
 
+// Returns true for an errno as a call's result.
+inline bool is_error(long result) noexcept { return result < 0 && result > -4096; }
+
 // Makes a call that the recorder can do without. Returns -EPERM once the program's calls are restricted.
 template <class... Words>
 long own_call(long number, Words... values) noexcept {

@@ -73,8 +73,6 @@ long number_in(const char* text) noexcept {
 
 long open_region(const char* path) noexcept { return raw_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0); }
 
-bool is_error(long result) noexcept { return result < 0 && result > -4096; }
-
 // Maps the pages of `file` as shared memory; returns an errno as its negative. `address` is the mapping to replace, or
 // null.
 long map_shared(long file, std::size_t bytes, void* address) noexcept {
@@ -120,7 +118,9 @@ constinit long first_kept_number = 500;
 void keep(long file) noexcept {
   if (region_file.number >= 0 && inode_of(region_file.number) == region_file.inode)
     raw_call(SYS_close, region_file.number);
-  region_file = {raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number), inode_of(file)};
+  long number = raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number);
+  if (is_error(number)) number = raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, 3);  // that is above the limit
+  region_file = {number, inode_of(file)};
 }
 
 // Returns the size in bytes of the region that the file may be; 0 when it is none.
