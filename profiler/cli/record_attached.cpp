@@ -27,6 +27,7 @@
 #include "profiler/collect/recorder_prices.hpp"
 #include "profiler/collect/watched_process.hpp"
 #include "profiler/format/unhooked.hpp"
+#include "profiler/launch/access.hpp"
 #include "profiler/launch/attachment.hpp"
 #include "profiler/launch/library.hpp"
 
@@ -113,7 +114,8 @@ void wait_until(const watched_process& process, const recorder_control& control,
   ::poll(descriptors.data(), descriptors.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000)));
 }
 
-// Returns false if a file could not be written to its end. `is_attached` is set once the process is recorded.
+// Returns false if a file could not be written to its end, or the hooks could not be removed. `is_attached` is set once
+// the process is recorded.
 bool record_watched(const record_request& request, const watched_process& watched, bool& is_attached) {
   using enum format::kind;
   const pid_t process = request.process;
@@ -164,6 +166,7 @@ bool record_watched(const record_request& request, const watched_process& watche
     obey(control, files, *recording);
     files.write_changes();
   }
+  bool keeps_hooks = false;
   recording->end_lasting_waits(watched.has_ended());
   if (sampler != nullptr) sampler->stop();
   if (watched.has_ended()) {
@@ -180,14 +183,21 @@ bool record_watched(const record_request& request, const watched_process& watche
       reason = fmt::format("process {} goes on; one thread stood still for {:.1f} ms", process, milliseconds(pause));
     } catch (const failure& error) {
       reason = error.what();
+      keeps_hooks = has_recorder(process);
     }
     files.end_early();
     fmt::print(stderr, "tarn: {}\n", reason);
+    if (keeps_hooks) {
+      fmt::print(stderr,
+                 "tarn: process {} keeps the recorder's hooks, though nothing more is written; tarn record --pid {} "
+                 "--for 1s removes them\n",
+                 process, process);
+    }
   }
   print_summary(sources, *recording);
   is_interrupted = 0;
   finish_pusher(files, pusher.get(), [] { return is_interrupted != 0; });
-  return !recording->has_failed();
+  return !recording->has_failed() && !keeps_hooks;
 }
 
 }  // namespace
@@ -196,6 +206,9 @@ bool record_watched(const record_request& request, const watched_process& watche
 // its own.
 void record_attached(const record_request& request) {
   const pid_t process = request.process;
+  if (const pid_t owner = process_of_thread(process); owner != 0 && owner != process) {
+    fail(exit_code::io_error, "{} is a thread of process {}; record that: tarn record --pid {}", process, owner, owner);
+  }
   const watched_process watched(static_cast<std::uint32_t>(process));
   const bool is_there = ::kill(process, 0) == 0;
   bool is_attached = false, is_whole = false;

@@ -68,6 +68,15 @@ void fail_by_scope(pid_t process, const char* action, const char* command) {
   }
 }
 
+// Returns 0 where there is none.
+pid_t number_in_status(pid_t process, std::string_view name) {
+  std::ifstream file(fmt::format("/proc/{}/status", process));
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name)) return std::atoi(line.c_str() + name.size());
+  }
+  return 0;
+}
+
 }  // namespace
 
 // Checks whether the process may be read. The kernel compares the effective user with the owner for a file in /proc,
@@ -93,14 +102,8 @@ void require_readable(pid_t process) {
        name_of_user(::geteuid()), cure());
 }
 
-pid_t tracer_of(pid_t process) {
-  constexpr std::string_view name = "TracerPid:";
-  std::ifstream file(fmt::format("/proc/{}/status", process));
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(name)) return std::atoi(line.c_str() + name.size());
-  }
-  return 0;
-}
+pid_t tracer_of(pid_t process) { return number_in_status(process, "TracerPid:"); }
+pid_t process_of_thread(pid_t thread) { return number_in_status(thread, "Tgid:"); }
 
 void fail_unreadable_memory(pid_t process, int error) {
   require_process(process);

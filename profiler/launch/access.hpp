@@ -18,4 +18,7 @@ void require_readable(pid_t process);
 // Returns the process that traces this one; 0 if none does.
 pid_t tracer_of(pid_t process);
 
+// Returns the process that the thread belongs to; 0 if there is no such thread.
+pid_t process_of_thread(pid_t thread);
+
 }  // namespace tarn::command

@@ -72,6 +72,10 @@ class Refused(AttachTest):
         self.assertIn("keeps the --sample 1024 of its first recording: repeat with --sample 1024, or restart it",
                       self.refused(program.pid, "--sample", "4096", code=2))
         self.assertIn("does not exist", self.refused(2**22 + 1))
+        other_program = self.program(1)
+        threads = {int(name) for name in os.listdir(f"/proc/{other_program.pid}/task")} - {other_program.pid}
+        self.assertIn(f"is a thread of process {other_program.pid}; record that", self.refused(threads.pop()))
+        self.finish(other_program)
         self.assertIn("kernel thread", self.refused(2))
         for option in ("--full", "--follow", "--syscalls"):
             self.assertIn("exclude each other", self.refused(program.pid, option, code=2))
