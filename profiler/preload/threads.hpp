@@ -157,8 +157,8 @@ extern constinit thread_local thread* plain_thread;
 extern constinit thread_local thread* sampled_locker;
 // NOLINTEND(bugprone-dynamic-static-initializers)
 
-// Returns own_counts, or null in a child that was forked without the handlers of fork: it must not count in the region of
-// its parent.
+// Returns own_counts, or null in a child that was forked without the handlers of fork: it must not count in the region
+// of its parent.
 inline format::thread_record* current_counts() noexcept { return is_recorded() ? own_counts : nullptr; }
 
 // While an excerpt is recorded or the thread is in a quiet region, everything that it does takes the slow path. The

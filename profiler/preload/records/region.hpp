@@ -147,9 +147,9 @@ Record* record_at(format::offset offset) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<char*>(&header()) + offset);
 }
 
-// Says whether this process is the recorded one. A child that fork made shares the region with its parent and must record
-// nothing, so the kernel wipes this page in each child, however the child was made. No handler has to run for that, and
-// none can be too late.
+// Says whether this process is the recorded one. A child that fork made shares the region with its parent and must
+// record nothing, so the kernel wipes this page in each child, however the child was made. No handler has to run for
+// that, and none can be too late.
 struct alignas(4096) process_page {
   std::atomic<std::uint32_t> is_recorded;
 };
