@@ -21,7 +21,8 @@ class RecordingCost(FolderTest):
     def record(self, *arguments, options=(), code=0, **settings):
         """The line on the cost, and the same as data. A line may follow that doubts it."""
         errors = self.tarn("record", *options, "-o", "rec", "--", *arguments, code=code, **settings).stderr
-        output = re.findall(r"^tarn: (recording took (?!most).*|what recording took (?!was measured).*)$", errors, re.MULTILINE)
+        output = re.findall(r"^tarn: (recording took (?!most).*|what recording took (?!was measured).*)$", errors,
+                            re.MULTILINE)
         self.assertEqual(len(output), 1, errors)
         overhead = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)["recorder"]["overhead"]
         self.assertEqual(overhead["text"], output[0], "the report says the same")
