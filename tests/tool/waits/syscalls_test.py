@@ -164,9 +164,11 @@ class Syscalls(FolderTest):
         self.assertGreater(site["error"], 0)
         self.assertLess(abs(site["count"] - count), 6 / 1.96 * site["error"] * site["count"], site)
 
-    def assert_reconciled(self, site, count):
-        """The kernel counts all reads and writes, also of the loader and the recorder; nearly all are of this site."""
-        self.assertLess(site["error"], 0.02, site)
+    def assert_reconciled(self, site, count, error=0.02):
+        """The kernel counts all reads and writes, also of the loader and the recorder; nearly all are of this site. The
+        error is that of a block of calls of another site, which no window saw."""
+        self.assertGreater(site["error"], 0, site)
+        self.assertLess(site["error"], error, site)
         self.assertLess(abs(site["count"] - count), 0.02 * count, site)
 
     def test_estimates_lie_within_their_error(self):
@@ -192,7 +194,7 @@ class Syscalls(FolderTest):
         text = self.run_program(PATHS.tarn, "report", "rec").stdout
         self.assertIn(output[0], text, "the line after the recording")
         self.assertRegex(text, r"repeated: about [\d,]+ openat calls \(± \d+ %\)")
-        self.assertRegex(text, r"small: [\d,]+ write calls")
+        self.assertRegex(text, r"small: about [\d,]+ write calls \(± \d+ %\)")
 
     def test_estimates_are_unbiased_where_the_rate_of_calls_changes(self):
         """The weights and the lengths of the blocks follow the rate. The errors of ten runs, in the standard deviations
@@ -244,7 +246,7 @@ class Syscalls(FolderTest):
         rounds = 1500
         report = self.record(PATHS.calls, "threads", str(rounds))
         self.assert_estimated(self.site(report, "getppid", "some_calls"), 80 * rounds)
-        self.assert_reconciled(self.site(report, "write", "put"), 4 * rounds)
+        self.assert_reconciled(self.site(report, "write", "put"), 4 * rounds, error=0.06)
         for name in "clone3", "rseq":  # one by the thread that makes another one, one by each before its first function
             for site in report["syscalls"]:
                 if site["name"] == name and site["error"]:
