@@ -51,7 +51,10 @@ class Bounds(FolderTest):
     def test_a_recording_ends_after_its_time_and_the_program_goes_on(self):
         running = self.start("--for", "1s")
         self.assertIn("recording took ", running.stderr.readline())
-        self.assertIn("tarn report rec", running.stderr.readline())
+        output = running.stderr.readline()
+        if "busy machine" in output:
+            output = running.stderr.readline()
+        self.assertIn("tarn report rec", output)
         size = (self.folder / "rec").stat().st_size
         self.allocate(running, 500)
         self.assertEqual(self.finish(running), "")
