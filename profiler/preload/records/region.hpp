@@ -149,8 +149,13 @@ Record* record_at(format::offset offset) noexcept {
 
 // Says whether this process is the recorded one. A child that fork made shares the region with its parent and must
 // record nothing, so the kernel wipes this page in each child, however the child was made. No handler has to run for
-// that, and none can be too late.
-struct alignas(4096) process_page {
+// that, and none can be too late. It begins at a page and fills one, whatever the size of the kernel's pages.
+#if defined(__aarch64__)
+constexpr std::size_t largest_page_bytes = 65536;
+#else
+constexpr std::size_t largest_page_bytes = 4096;
+#endif
+struct alignas(largest_page_bytes) process_page {
   std::atomic<std::uint32_t> is_recorded;
 };
 extern constinit process_page own_page;  // NOLINT(bugprone-dynamic-static-initializers)
