@@ -118,10 +118,12 @@ function(tarn_program name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} Threads::Threads)
 endfunction()
 
-# tarn_script_test(NAME COMMAND word... [LABELS label...] [TIMEOUT s] [ENVIRONMENT k=v...])
+# tarn_script_test(NAME COMMAND word... [LABELS label...] [TIMEOUT s] [ENVIRONMENT k=v...] [INPUTS path...])
 # Any command as a test: what a runner in Python checks. Those that may take longest start first.
+# INPUTS are the files and folders on which the result depends, with the files that the command names and nothing else:
+# a plain `./dev test` runs the test only if one of them has changed since it passed (tests/unchanged.py).
 function(tarn_script_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT;INPUTS")
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME suite)
   tarn_wanted(wanted ${suite} ${arg_LABELS})
   if(NOT wanted)
@@ -131,6 +133,10 @@ function(tarn_script_test name)
     set(arg_TIMEOUT ${tarn_hang_seconds})
   endif()
   set(test "${TARN_TEST_PREFIX}${suite}.${name}")
+  if(arg_INPUTS)
+    list(PREPEND arg_COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/unchanged.py"
+      "${CMAKE_CURRENT_BINARY_DIR}/passed/${name}" ${arg_INPUTS} --)
+  endif()
   add_test(NAME ${test} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${test} PROPERTIES
     LABELS "${suite};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}")

@@ -15,6 +15,7 @@ import sys
 import xml.etree.ElementTree
 
 MOST_UNSTEADY = 5
+UNCHANGED = "unchanged since it passed"  # what unchanged.py prints
 CTEST_TESTS_FAILED = 8  # the exit code of ctest when it ran, and tests failed
 
 
@@ -41,6 +42,11 @@ def reason(case):
     return spoken[-1] if spoken else "it does not say why"
 
 
+def has_same_inputs(case):
+    """Whether unchanged.py passed the test without running it."""
+    return (case.findtext("system-out") or "").strip() == UNCHANGED
+
+
 def say(title, lines):
     if lines:
         print(f"\n{title}")
@@ -60,6 +66,8 @@ def main(build, jobs, *arguments):
         print(f"\n{len(names)} failed. Each runs once more, alone.", flush=True)
         status = ctest(build, second, ["--parallel", "1", "--rerun-failed"])
         unsteady = sorted(set(names) - set(failed(second))) if cases(second) else []
+    if number := sum(map(has_same_inputs, cases(first))):
+        say("Not run again:", [f"{number} tests have the inputs with which they passed (-R NAME or --all runs them)"])
     say("Skipped, and why:",
         [f"{case.get('name')}: {reason(case)}" for case in cases(first) if case.find("skipped") is not None])
     say("UNSTEADY: failed beside the others and passed alone. Each is a defect, of the test or of the code:", unsteady)

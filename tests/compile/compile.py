@@ -23,7 +23,7 @@ LEADS = re.compile(r": In |: At |required (from|by)|recursively required")  # wh
 
 class Part(typing.NamedTuple):
     kind: str
-    words: str | None
+    message: str | None
     line: int
     code: str
 
@@ -45,7 +45,8 @@ def parts(text):
 
 
 def flags_of(compiler):
-    return [*FLAGS, *(["-ferror-limit=0", "-Wthread-safety", "-Wthread-safety-beta"] if "clang" in os.path.basename(compiler) else [])]
+    is_clang = "clang" in os.path.basename(compiler)
+    return FLAGS + (["-ferror-limit=0", "-Wthread-safety", "-Wthread-safety-beta"] if is_clang else [])
 
 
 def precompile(compiler, head, folder):
@@ -71,12 +72,12 @@ def problem(compiler, head, part):
         return f"must compile:\n{output}" if status else None
     if status == 0:
         return "must not compile, and does"
-    return None if part.words in output else f'does not say "{part.words}":\n{output}'
+    return None if part.message in output else f'does not say "{part.message}":\n{output}'
 
 
-def together(chosen):
+def unit_of(page):
     """One unit of several parts, each in a namespace of its own."""
-    return "\n".join(f"namespace part_{part.line} {{\n{part.code}\n}}" for part in chosen)
+    return "\n".join(f"namespace part_{part.line} {{\n{part.code}\n}}" for part in page)
 
 
 def errors(output):
@@ -99,21 +100,21 @@ def unproven(compiler, head, page):
     no other part. A compiler reports the same error of a template once, so some errors are missing."""
     good = [part for part in page if part.kind == "good" and part.fits_in_namespace]
     bad = [part for part in page if part.kind != "good" and part.fits_in_namespace]
-    shown = set()
-    if diagnose(compiler, head, together(good))[0] == 0:
-        shown.update(part.line for part in good)
-    for error in errors(diagnose(compiler, head, together(bad))[1]):
+    proven = set()
+    if diagnose(compiler, head, unit_of(good))[0] == 0:
+        proven.update(part.line for part in good)
+    for error in errors(diagnose(compiler, head, unit_of(bad))[1]):
         lines = [int(line) for line in NAMED.findall(error)]
         named = [part for part in bad if any(part.line <= line < part.line + part.length for line in lines)]
-        if len(named) == 1 and named[0].words in error:
-            shown.add(named[0].line)
-    return [part for part in page if part.line not in shown]
+        if len(named) == 1 and named[0].message in error:
+            proven.add(named[0].line)
+    return [part for part in page if part.line not in proven]
 
 
 def check(compiler, head, page):
     """(line, problem) of each part that is not as it should be for one compiler."""
-    found = [(part.line, problem(compiler, head, part)) for part in unproven(compiler, head, page)]
-    return [(line, text) for line, text in found if text]
+    problems = [(part.line, problem(compiler, head, part)) for part in unproven(compiler, head, page)]
+    return [(line, text) for line, text in problems if text]
 
 
 def main(page, compilers):
@@ -127,10 +128,10 @@ def main(page, compilers):
         for compiler in compilers:
             name = os.path.basename(compiler)
             other = "gcc" if "clang" in name else "clang"
-            chosen = [part for part in all_parts if part.kind != other]
-            number += len(chosen)
-            found = check(compiler, precompile(compiler, head, pathlib.Path(folder)), chosen)
-            wrong += [f"{page}:{line}: {name}: {text}" for line, text in found]
+            its_parts = [part for part in all_parts if part.kind != other]
+            number += len(its_parts)
+            problems = check(compiler, precompile(compiler, head, pathlib.Path(folder)), its_parts)
+            wrong += [f"{page}:{line}: {name}: {text}" for line, text in problems]
     print("\n".join(wrong) or f"{number} parts are as they should be")
     return 1 if wrong else 0
 

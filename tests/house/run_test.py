@@ -1,5 +1,6 @@
-"""Tests of tests/run.py: which results fail a run, and what it says at the end."""
+"""Tests of tests/run.py, which results fail a run and what it says at the end; and of tests/unchanged.py."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -56,6 +57,63 @@ class Run(unittest.TestCase):
 
     def test_run_without_tests_is_an_error(self):
         self.assertNotIn("Skipped", self.run_tests(expect=8))
+
+    def test_tests_with_unchanged_inputs_are_counted(self):
+        output = self.run_tests(("first", "echo unchanged since it passed"),
+                                ("second", "echo unchanged since it passed; echo and more"), expect=0)
+        self.assertIn("Not run again:\n  1 tests have the inputs", output)
+        self.assertNotIn("Not run again", self.run_tests(("good", "true"), expect=0))
+
+
+class Unchanged(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="tarn-unchanged-")))
+        self.input = self.folder / "input"
+        (self.input / "inner").mkdir(parents=True)
+        (self.input / "inner/page").write_text("one", encoding="utf-8")
+        self.program = self.folder / "program"
+        self.write_program("echo runs")
+
+    def write_program(self, body):
+        self.program.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        self.program.chmod(0o755)
+
+    def run_test(self, *arguments, expect=0, skip="skip"):
+        command = ["unchanged.py", self.folder / "passed/test", self.input, "--", self.program, *arguments]
+        result = subprocess.run([sys.executable, "-B", *map(str, command)], cwd=RUNNER.parent,
+                                env={**os.environ, "TARN_TEST_UNCHANGED": skip}, capture_output=True, text=True,
+                                check=False)
+        self.assertEqual(result.returncode, expect, result.stderr)
+        return result.stdout
+
+    def test_test_that_passed_does_not_run_again(self):
+        self.assertEqual(self.run_test(), "runs\n")
+        self.assertEqual(self.run_test(), "unchanged since it passed\n")
+        self.assertEqual(self.run_test(skip=""), "runs\n")
+
+    def test_each_change_runs_it_again(self):
+        self.run_test()
+        (self.input / "inner/page").write_text("two", encoding="utf-8")
+        self.assertEqual(self.run_test(), "runs\n")
+        (self.input / "inner/page").rename(self.input / "page")
+        self.assertEqual(self.run_test(), "runs\n")
+        self.assertEqual(self.run_test("other"), "runs\n")
+        self.write_program("echo runs as well")
+        self.assertEqual(self.run_test("other"), "runs as well\n")
+        self.assertEqual(self.run_test("other"), "unchanged since it passed\n")
+
+    def test_test_that_failed_runs_again(self):
+        self.run_test()
+        self.write_program("echo runs; exit 3")
+        self.run_test(expect=3)
+        self.assertEqual(self.run_test(expect=3), "runs\n")
+
+    def test_failure_by_hand_is_not_hidden_by_an_earlier_pass(self):
+        self.write_program(f"test ! -e {self.folder}/broken")
+        self.run_test()
+        (self.folder / "broken").touch()
+        self.run_test(skip="", expect=1)
+        self.run_test(expect=1)
 
 
 if __name__ == "__main__":

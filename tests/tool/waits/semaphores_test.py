@@ -67,11 +67,14 @@ class Semaphores(FolderTest):
     def test_waits_for_a_lock_are_no_idle_time(self):
         report = self.record(PATHS.semaphores, ROUNDS, modes=("--cpu", "--locks"))
         waited_ns = self.semaphore(report, "take_guard")["waited_ns"]
-        shown_ns = sum(part["ns"] for lane in report["lanes"]["threads"] for part in lane["activities"]
-                       if part["state"] == "lock" and "take_guard" in str(part["stack"]))
-        self.assertAlmostEqual(shown_ns / waited_ns, 1, delta=0.3)
-        idle = [part["stack"] for lane in report["lanes"]["threads"] for part in lane["activities"]
-                if part["state"] == "idle"]
+        parts = [part for lane in report["lanes"]["threads"] for part in lane["activities"]]
+        shown_ns = sum(part["ns"] for part in parts if part["state"] == "lock" and "take_guard" in str(part["stack"]))
+        # Who has the lock again may still wait for a processor, which is another state.
+        runnable_ns = sum(part["ns"] for part in parts if part["state"] == "runnable")
+        self.assertGreater(shown_ns, 0)
+        self.assertLess(shown_ns / waited_ns, 1.3)
+        self.assertGreater((shown_ns + runnable_ns) / waited_ns, 0.7)
+        idle = [part["stack"] for part in parts if part["state"] == "idle"]
         self.assertIn("await_event", str(idle))
 
     def test_one_that_another_thread_posts_tells_of_events(self):
