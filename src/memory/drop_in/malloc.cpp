@@ -42,9 +42,9 @@ void* fail_no_memory() noexcept {
   heaps::mark_of(block) = 0;
   return block;
 }
+// A large block carries no mark, and its first page may be untouched.
 [[gnu::always_inline]] inline void* mark_used(void* block, size_class index) noexcept {
-  // One comparison for first_wide <= index < class_count: the difference of a smaller index wraps around.
-  if (index - pages::first_wide < detail::class_count - pages::first_wide) return mark_used_wide(block, index);
+  if (index >= pages::first_wide) return index < detail::class_count ? mark_used_wide(block, index) : block;
   heaps::mark_of(block) = 0;
   return block;
 }

@@ -473,6 +473,29 @@ CASE(guards_in_maps) {
   free(small);
 }
 
+// Large blocks of new memory take no page before the program writes to them. A huge page of other blocks may reach a
+// few of them.
+//@ tarn-only
+//@ broken-by plain
+CASE(large_blocks_are_untouched) {
+  if (guarded() || hardened()) return;  // canaries lie in the blocks
+  enum { count = 64, bytes = 1 << 20, max_touched = 4 };
+  static void* blocks[count];
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  for (int i = 0; i < count; ++i) {
+    blocks[i] = i % 2 == 0 ? malloc(bytes) : calloc(bytes / 8, 8);
+    CHECK(blocks[i] != NULL);
+  }
+  int touched = 0;
+  for (int i = 0; i < count; ++i) {
+    unsigned char is_resident;
+    CHECK(mincore((void*)((uintptr_t)blocks[i] / page * page), 1, &is_resident) == 0);
+    touched += is_resident & 1;
+    free(blocks[i]);
+  }
+  CHECK(touched <= max_touched);
+}
+
 enum { first_bytes = 4 << 20, last_bytes = 64 << 20 };
 
 static long page_faults(void) {
