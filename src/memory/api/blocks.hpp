@@ -12,6 +12,7 @@
 
 #include "base/bits.hpp"
 #include "memory/heap/lookup.hpp"
+#include "memory/pages/page_map.hpp"
 #include "memory/thread/threads.hpp"
 
 namespace tarn::api {
@@ -41,6 +42,12 @@ inline std::size_t with_room(std::size_t bytes) noexcept {
   return bytes >= 4_KiB && bytes < 16_KiB ? 2 * roomy : roomy;
 }
 
+/// Returns true if a block starts at `address`, whose key in the page map has class `index`.
+inline bool starts_block(const void* address, detail::size_class index) noexcept {
+  return index < pages::first_wide ? pages::may_start_at(address, index)
+                                   : pages::page_map::slab_of_block(address)->starts_block(address, index);
+}
+
 /// Does what realloc does: returns a block of at least `bytes` with the old contents, in place where that is
 /// possible. If it returns null, the old block is untouched. `block` may be null; `key` is that of its address. Where
 /// the contents move, `Moves` allocates the new block and frees the old one.
@@ -49,8 +56,7 @@ void* resize(detail::heap_front* current, void* block, std::uintptr_t key, std::
   if (block == nullptr) return bytes > largest_request ? nullptr : Moves::allocate(current, bytes);
   heaps::found_block source;
   if (const std::uintptr_t own_class = key ^ reinterpret_cast<std::uintptr_t>(current);
-      own_class < pages::first_wide && pages::may_start_at(block, static_cast<detail::size_class>(own_class)))
-      [[likely]] {
+      own_class < detail::class_count && starts_block(block, static_cast<detail::size_class>(own_class))) [[likely]] {
     const auto index = static_cast<detail::size_class>(own_class);
     source = {static_cast<heaps::heap*>(current), nullptr, index, pages::shapes.classes[index].block_bytes};
   } else {

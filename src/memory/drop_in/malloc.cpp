@@ -222,15 +222,14 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
     return nullptr;
   }
   const std::uintptr_t key = detail::key_of(block);
-  if (key == 0) {
-    if (guard::samples::contain(block)) [[unlikely]] {
-      return resize_sampled(block, bytes, site);
-    }
-  } else if (heaps::class_in(key) < detail::class_count && !is_hardened() && heaps::is_marked(block)) [[unlikely]] {
-    report_double_free("realloc", block);
+  if (key == 0 && guard::samples::contain(block)) [[unlikely]] {
+    return resize_sampled(block, bytes, site);
   }
   if (is_hardened()) [[unlikely]] {
     return set_errno_if_null(hardening::reallocate(block, bytes, site));
+  }
+  if (key != 0 && heaps::class_in(key) < detail::class_count && heaps::is_marked(block)) [[unlikely]] {
+    report_double_free("realloc", block);
   }
   return set_errno_if_null(api::resize<moves>(detail::local_heap, block, key, bytes));
 }
