@@ -534,6 +534,7 @@ void region_file::read(recording& target) const {
   target.work.counts = work();
   target.limits = {header_->missed_acquisitions.load(std::memory_order_relaxed),
                    header_->untimed_holds.load(std::memory_order_relaxed),
+                   header_->waits_without_holder.load(std::memory_order_relaxed),
                    header_->thread_at[max_threads].load(std::memory_order_relaxed) != 0,
                    header_->own_ranges[max_own_ranges - 1].bytes.load(std::memory_order_relaxed) != 0};
   const std::map<lock_key, lock_counts> cells_before = open_cells(target);

@@ -48,13 +48,27 @@ std::vector<reached_limit> reached_limits(const format::recording& recording) {
     add("code objects of Python", format::max_python_codes, 0, "functions of further ones have no names", part);
   if (recording.locks.size() >= format::max_locks)
     add("locks", format::max_locks - 1, 0, "further ones count as one", part);
+  std::uint64_t shared_counts = 0;
+  for (const auto& [key, value] : recording.acquisitions) {
+    if (key.lock != 0 && recording.locks[key.lock].is_sum())
+      shared_counts += value[format::acquisitions] + value[format::refused];
+  }
+  if (shared_counts != 0)
+    add("counts of locks by thread and call stack", format::max_lock_cells, shared_counts,
+        fmt::format("{} further acquisitions count for all locks of one first use together",
+                    group_digits(shared_counts)),
+        part);
+  if (facts.waits_without_holder != 0)
+    add("holders of locks by thread and call stack", format::max_lock_cells, facts.waits_without_holder,
+        fmt::format("{} further waits have no holder", group_digits(facts.waits_without_holder)), part);
   std::uint64_t orders = 0;
   for (const auto& [key, value] : recording.orders) {
     if (key.lock == 0 || key.held_lock == 0) orders += value[format::orders];
   }
   if (orders != 0 && recording.locks.size() < format::max_locks)
-    add("orders of locks by one thread", format::max_orders, orders,
-        fmt::format("{} further acquisitions have no order", group_digits(orders)), part);
+    add(fmt::format("orders of locks ({} by one thread, {} in all, and of locks that count together)",
+                    group_digits(format::max_orders), group_digits(format::max_lock_cells)),
+        0, orders, fmt::format("{} further acquisitions have no order", group_digits(orders)), part);
   if (facts.untimed_holds != 0)
     add("locks that one thread holds", format::max_holds, facts.untimed_holds,
         fmt::format("{} further holds have no time", group_digits(facts.untimed_holds)),

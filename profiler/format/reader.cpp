@@ -108,6 +108,7 @@ void read_limits(decoder& input, recording& result) {
   result.limits.untimed_holds = input.number();
   result.limits.has_shared_threads = input.number(1) != 0;
   result.limits.has_all_own_ranges = input.number(1) != 0;
+  if (!input.at_end()) result.limits.waits_without_holder = input.number();
 }
 
 void read_sites(decoder& input, std::vector<site_facts>& sites, std::uint32_t max_frames_of_site) {

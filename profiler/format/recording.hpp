@@ -193,13 +193,15 @@ struct cpu_recording {
   std::map<cpu_key, cpu_counts> cells;
 };
 
-// A lock is the object at an address from its first use to its destruction, if that was seen.
+// A lock is the object at an address from its first use to its destruction, if that was seen. Without an address it
+// stands for those locks of one type and first site whose counts the recorder had no room to keep apart.
 struct lock_facts {
   std::uint32_t image = 0;
   lock_type type = lock_type::mutex;
   std::uint32_t site = 0;  // the site of its first use
   std::uint64_t address = 0;
   bool is_process_shared = false;  // other processes may use it, too
+  bool is_sum() const { return address == 0; }
   auto operator<=>(const lock_facts&) const = default;
 };
 
@@ -301,10 +303,11 @@ struct work_facts {
 
 // Counts what limits of the recorder have left out, as far as nothing else in the recording says so.
 struct limit_facts {
-  std::uint64_t missed_acquisitions = 0;  // of locks, by signal handlers that interrupted the recorder
-  std::uint64_t untimed_holds = 0;        // beyond those that one thread keeps
-  bool has_shared_threads = false;        // threads beyond the limit have shared a row
-  bool has_all_own_ranges = false;        // the list of the recorder's mappings is full
+  std::uint64_t missed_acquisitions = 0;   // of locks, by signal handlers that interrupted the recorder
+  std::uint64_t untimed_holds = 0;         // beyond those that one thread keeps
+  std::uint64_t waits_without_holder = 0;  // beyond max_lock_cells
+  bool has_shared_threads = false;         // threads beyond the limit have shared a row
+  bool has_all_own_ranges = false;         // the list of the recorder's mappings is full
   auto operator<=>(const limit_facts&) const = default;
 };
 

@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 14;
+constexpr std::uint32_t region_version = 15;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -37,6 +37,9 @@ constexpr std::uint32_t max_frames = 64;
 constexpr std::uint32_t max_cpu_frames = 128;
 constexpr std::uint32_t max_locks = 1U << 16;  // lock 0 stands for all locks beyond the limit
 constexpr std::uint32_t max_orders = 4096;     // per thread; further orders count as those of lock 0
+// Cells of locks of a process, and as many of waits for them and of their orders. What has no cell then counts for all
+// locks of its kind (lock_record), has no holder, and counts as an order of lock 0.
+constexpr std::uint32_t max_lock_cells = 1U << 16;
 constexpr std::uint32_t max_call_number = 4095;
 constexpr std::uint32_t max_stacks = 4096;           // of the threads that began last
 constexpr std::uint32_t max_own_ranges = 1024;       // further ones are not told apart from the program's
@@ -78,6 +81,8 @@ struct quiet_record {
   std::uint32_t name_bytes;  // length of the name, which follows
   std::atomic<std::uint64_t> entered;
 };
+// Without an address it stands for those locks of one type and first site whose acquisitions by a thread at a site have
+// no cell.
 struct lock_record {
   std::uint32_t image, type;  // lock_type
   std::uint32_t site, is_process_shared;
@@ -255,6 +260,8 @@ struct region_header {
   // The limits of the recorder have left these out: acquisitions of locks by a signal's handler that interrupted the
   // recorder, and holds beyond those that a thread keeps.
   std::atomic<std::uint64_t> missed_acquisitions, untimed_holds;
+  std::atomic<std::uint32_t> lock_cells, wait_cells, order_cells;  // of all threads, up to max_lock_cells
+  std::atomic<std::uint64_t> waits_without_holder;                 // beyond them
   // The time and the amount of the recorder's work (work_counter), apart from the cache lines that each event reads.
   alignas(64) std::atomic<std::uint64_t> work[work_counter_count];
   alignas(64) spare_region spare[max_spare_regions];

@@ -507,6 +507,7 @@ void writer::limits(const recording& now) {
   output.number(now.limits.untimed_holds);
   output.number(now.limits.has_shared_threads ? 1 : 0);
   output.number(now.limits.has_all_own_ranges ? 1 : 0);
+  output.number(now.limits.waits_without_holder);
   put_part(block_kind::limits, output.bytes());
   written_.limits = now.limits;
 }

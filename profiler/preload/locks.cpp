@@ -81,7 +81,7 @@ void attribute(thread& self, held_lock& hold, const caller& present) noexcept {
   hold.since = 0;
   hold.use = &no_use;
   lock_entry* const entry = entry_of(hold.address, static_cast<format::lock_type>(hold.type), site);
-  if (entry != nullptr) hold.cell = self.lock_cell_of(site, entry->number.load(std::memory_order_relaxed));
+  if (entry != nullptr) hold.cell = self.lock_cell_of(site, *entry);
   // A site that is known to have acquired the lock has done so at least once.
   if (hold.cell != nullptr && hold.cell->value[format::acquisitions].load(std::memory_order_relaxed) == 0) {
     add(hold.cell->value[format::acquisitions], 1);
@@ -181,9 +181,11 @@ bool may_release_foreign(const lock_entry* entry, const void* lock) noexcept {
   if (!may_release_foreign(entry, address)) return;
   if (entry != nullptr) {
     format::open_use* const use = shown_hold(address).load(std::memory_order_relaxed);
-    const bool shows_it = use != nullptr && static_cast<std::uint32_t>(use->key.load(std::memory_order_relaxed)) ==
-                                                entry->number.load(std::memory_order_relaxed);
-    if (shows_it) close(*use);
+    const std::uint32_t shown_lock =
+        use == nullptr ? 0 : static_cast<std::uint32_t>(use->key.load(std::memory_order_relaxed));
+    if (shown_lock != 0 && (shown_lock == entry->number.load(std::memory_order_relaxed) ||
+                            shown_lock == entry->sum_number.load(std::memory_order_relaxed)))
+      close(*use);
     entry->holder.store(no_holder, std::memory_order_relaxed);
   }
   const holding guard(releasing);
@@ -270,7 +272,7 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
   }
   site_ = site_from(guard.self(), caller);
   lock_entry* const entry = entry_of(lock, type, site_);
-  if (entry != nullptr) cell_ = guard.self().lock_cell_of(site_, entry->number.load(std::memory_order_relaxed));
+  if (entry != nullptr) cell_ = guard.self().lock_cell_of(site_, *entry);
   if (cell_ == nullptr) guard.self().count_dropped();
   if (cell_ != nullptr) entry_ = entry;
 }
@@ -337,8 +339,8 @@ void acquisition::count_orders(thread& self, format::order_counter counter, std:
   held_lock& outermost = locks[0];
   attribute(self, outermost, caller_);
   if (outermost.cell == nullptr) return self.count_dropped();
-  const auto gate =
-      outermost.is_shared ? 0 : static_cast<std::uint32_t>(outermost.cell->key.load(std::memory_order_relaxed));
+  const auto outermost_lock = static_cast<std::uint32_t>(outermost.cell->key.load(std::memory_order_relaxed));
+  const std::uint32_t gate = outermost.is_shared || is_of_several(outermost_lock) ? 0 : outermost_lock;
   for (std::size_t index = locks.count() > limit ? locks.count() - limit : 0; index < locks.count(); ++index) {
     attribute(self, locks[index], caller_);
     if (locks[index].cell == nullptr) return self.count_dropped();
@@ -395,9 +397,10 @@ void acquisition::count_holders(thread& self, bool has_acquired, std::uint64_t n
 }
 
 bool acquisition::add_wait(thread& self, std::uint64_t holder, std::uint64_t count, std::uint64_t ticks) noexcept {
-  format::wait_cell* const cell = self.wait_cell_of(site_, entry_->number.load(std::memory_order_relaxed), holder - 1);
+  const auto lock = static_cast<std::uint32_t>(cell_->key.load(std::memory_order_relaxed));
+  format::wait_cell* const cell = self.wait_cell_of(site_, lock, holder - 1);
   if (cell == nullptr) {
-    self.count_dropped();
+    header().waits_without_holder.fetch_add(count, std::memory_order_relaxed);
     return false;
   }
   add(cell->value[format::waits], count);

@@ -387,17 +387,32 @@ format::call_cell* thread::call_cell_of(std::uint32_t site, std::uint32_t number
                             [&](format::call_cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
 }
 
-format::lock_cell* thread::lock_cell_of(std::uint32_t site, std::uint32_t lock_number) noexcept {
-  const std::uint64_t key = format::cell_key(site, lock_number);
-  return locks_.find_or_add(key, record_->cells[format::lock_kind],
-                            [&](format::lock_cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
+namespace {
+
+bool has_room(const std::atomic<std::uint32_t>& cells) noexcept {
+  return cells.load(std::memory_order_relaxed) < format::max_lock_cells;
+}
+
+}  // namespace
+
+format::lock_cell* thread::add_lock_cell(std::uint32_t site, lock_entry& lock) noexcept {
+  const bool has_cell = has_room(header().lock_cells);
+  const std::uint64_t key =
+      format::cell_key(site, has_cell ? lock.number.load(std::memory_order_relaxed) : sum_number_of(lock));
+  return locks_.find_or_add(key, record_->cells[format::lock_kind], [&](format::lock_cell& cell) {
+    cell.key.store(key, std::memory_order_relaxed);
+    if (has_cell) header().lock_cells.fetch_add(1, std::memory_order_relaxed);
+  });
 }
 
 format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t lock_number, std::uint64_t holder) noexcept {
   const std::uint64_t key = format::cell_key(site, lock_number);
   // The key is 64 bits that are mixed from 128; they tell two cells apart.
   const std::uint64_t mixed = (key ^ (holder * 0x9fb21c651e98df25ULL)) * 0x9fb21c651e98df25ULL;
-  return waits_.find_or_add(mixed ^ mixed >> 32, record_->cells[format::wait_kind], [&](format::wait_cell& cell) {
+  const std::uint64_t mixed_key = mixed ^ mixed >> 32;
+  if (!has_room(header().wait_cells)) return waits_.find(mixed_key);
+  return waits_.find_or_add(mixed_key, record_->cells[format::wait_kind], [&](format::wait_cell& cell) {
+    header().wait_cells.fetch_add(1, std::memory_order_relaxed);
     cell.key.store(key, std::memory_order_relaxed);
     cell.holder.store(holder, std::memory_order_relaxed);
   });
@@ -408,9 +423,12 @@ format::order_cell* thread::order_cell_of(std::uint64_t key, std::uint64_t held_
   const std::uint64_t mixed = ((key ^ (held_key * factor)) * factor ^ gate) * factor;
   const std::uint64_t mixed_key = mixed ^ mixed >> 32;
   if (format::order_cell* const cell = orders_.find(mixed_key)) return cell;
-  if (orders_.size() >= format::max_orders) key = held_key = gate = 0;
+  if (orders_.size() >= format::max_orders || !has_room(header().order_cells) ||
+      is_of_several(static_cast<std::uint32_t>(key)) || is_of_several(static_cast<std::uint32_t>(held_key)))
+    key = held_key = gate = 0;
   return orders_.find_or_add(key == 0 ? 0 : mixed_key, record_->cells[format::order_kind],
                              [&](format::order_cell& cell) {
+                               header().order_cells.fetch_add(1, std::memory_order_relaxed);
                                cell.key.store(key, std::memory_order_relaxed);
                                cell.held_key.store(held_key, std::memory_order_relaxed);
                                cell.gate.store(gate, std::memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include "profiler/preload/records/held_locks.hpp"
 #include "profiler/preload/records/held_semaphores.hpp"
 #include "profiler/preload/records/lock_samples.hpp"
+#include "profiler/preload/records/lock_table.hpp"
 #include "profiler/preload/records/pending_calls.hpp"
 #include "profiler/preload/records/python_codes.hpp"
 #include "profiler/preload/records/region.hpp"
@@ -96,7 +97,11 @@ class thread {
                               [&](format::cell& cell) { cell.key.store(key, std::memory_order_relaxed); });
   }
   format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
-  format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t lock_number) noexcept;
+  // These return the counters for what several share, or null for a wait, where the process has no room for more cells.
+  format::lock_cell* lock_cell_of(std::uint32_t site, lock_entry& lock) noexcept {
+    format::lock_cell* const cell = locks_.find(format::cell_key(site, lock.number.load(std::memory_order_relaxed)));
+    return cell != nullptr ? cell : add_lock_cell(site, lock);
+  }
   format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t lock_number, std::uint64_t holder) noexcept;
   // `key` and `held_key` are site << 32 | lock; `gate` is a lock.
   format::order_cell* order_cell_of(std::uint64_t key, std::uint64_t held_key, std::uint32_t gate) noexcept;
@@ -110,6 +115,7 @@ class thread {
 
   [[gnu::noinline]] static thread* make() noexcept;
   static thread* make_numbered() noexcept;
+  [[gnu::noinline]] format::lock_cell* add_lock_cell(std::uint32_t site, lock_entry& lock) noexcept;
   // Returns memory for a thread, all zeroes, which may be that of a thread that is gone; null when there is none.
   static thread* take_memory(thread* gone_thread) noexcept;
   // Returns the number of a new row; max_threads when there is none.

@@ -2,6 +2,8 @@
 """`tarn record` of programs that start more threads than a recording has rows for."""
 
 import json
+import os
+import subprocess
 
 import prices
 from paths import PATHS, FolderTest, main
@@ -80,5 +82,62 @@ class Threads(FolderTest):
         self.assertAlmostEqual(count / (threads * acquisitions), 1, delta=0.2)
 
 
+class Locks(FolderTest):
+    """More pairs of a thread and a lock than are counted apart."""
+    CELLS = 65536  # format::max_lock_cells
+
+    def record(self, threads, *options):
+        """The report, and the most KiB that `tarn record` had in memory."""
+        recorder = subprocess.Popen([PATHS.tarn, "record", "--locks", *options, "-o", "rec", "--", PATHS.lock_crowd,
+                                     str(threads)], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(recorder.pid, 0)
+        recorder.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(recorder.returncode, 0)
+        report = json.loads(self.tarn("report", "--json", "--quick", "--top", "1000", "rec").stdout)
+        return report, usage.ru_maxrss
+
+    @staticmethod
+    def function(facts):
+        return facts["stack"][0]["function"].rpartition("::")[2].partition("(")[0]
+
+    def group(self, report, function):
+        """The locks that were first used in a function."""
+        groups = [lock for lock in report["locks"] if self.function(lock) == function]
+        self.assertEqual(len(groups), 1, [lock["stack"] for lock in report["locks"]])
+        return groups[0]
+
+    def test_sums_stay_exact_and_memory_bounded(self):
+        threads = 100
+        report, peak = self.record(threads, "--full")
+        group = self.group(report, "take_each")
+        acquisitions = threads * (2000 + 1999) + 1
+        self.assertEqual([group[name] for name in ("acquisitions", "holds", "error", "threads")],
+                         [acquisitions, acquisitions, 0, threads + 1])
+        self.assertEqual({self.function(site): site["acquisitions"] for site in group["sites"]},
+                         {"take_each": threads * 2000, "take_each_around_inner": threads * 1999,
+                          "take_first_inside": 1})
+        self.assertEqual(self.group(report, "take_each_around_inner")["acquisitions"], threads * 1999 + 1)
+        limits = {limit["limit"]: limit for limit in report["recorder"]["limits"]}
+        shared = limits[f"counts of locks by thread and call stack ({self.CELLS:,})"]
+        # Each of these cells has one acquisition, except those of the inner lock.
+        self.assertGreaterEqual(shared["events"], acquisitions - self.CELLS)
+        self.assertRegex(shared["missing"], r"^[0-9,]+ further acquisitions count for all locks of one first use")
+        self.assertEqual(report["recorder"]["dropped"], 0)
+        self.assertIn("Limits reached: counts of locks by thread", self.tarn("report", "--quick", "rec").stdout)
+        self.assertLess(peak, 120 << 10)  # a cell for each of 400,000 pairs takes some 200 MiB
+
+    def test_locks_that_count_together_make_no_order(self):
+        report, _ = self.record(60, "--full")
+        self.assertEqual(report["lock_orders"]["inversions"], [])
+        self.assertGreater(report["lock_orders"]["unattributed"], 0)
+        self.assertIn("further acquisitions have no order", json.dumps(report["recorder"]["limits"]))
+
+    def test_few_locks_count_apart(self):
+        report, _ = self.record(10, "--full")
+        self.assertEqual(report["recorder"]["limits"], [])
+        self.assertEqual(self.group(report, "take_each")["locks"], 2000)
+
+
 if __name__ == "__main__":
-    main("tarn", "brief")
+    main("tarn", "brief", "lock-crowd")

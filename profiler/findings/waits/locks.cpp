@@ -107,7 +107,7 @@ class last_moment {
  public:
   last_moment(const format::recording& recording, const awaited_locks& awaited) : recording_(recording) {
     for (const auto& [key, since] : recording.open_uses) {
-      if (awaited.has(key.lock) || key.lock == 0) continue;
+      if (awaited.has(key.lock) || recording.locks[key.lock].is_sum()) continue;
       if (key.is_wait) {
         lock_of_[key.thread] = key.lock;
         continue;

@@ -61,6 +61,14 @@ bool is_process_shared(const void* address, format::lock_type type) noexcept {
   }
 }
 
+// The record for all locks of a type and a first site has an entry at an address that no lock can have: the processor
+// allows none that begins with a bit 1 in the program.
+constexpr std::uintptr_t sum_mark = std::uintptr_t{1} << 63;
+const void* sum_address(format::lock_type type, std::uint32_t site) noexcept {
+  return reinterpret_cast<const void*>(sum_mark | std::uintptr_t{site} << 6 | static_cast<std::uintptr_t>(type) << 3);
+}
+bool is_sum(const void* address) noexcept { return (reinterpret_cast<std::uintptr_t>(address) & sum_mark) != 0; }
+
 // Gives the lock a number and a record in the region. The caller holds `table_lock`. Returns 0 when there is no room.
 std::uint32_t note(const void* address, format::lock_type type, std::uint32_t site) noexcept {
   std::uint32_t number = header().locks.load(std::memory_order_relaxed);
@@ -72,16 +80,17 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
   record.image = image();
   record.type = static_cast<std::uint32_t>(type);
   record.site = site;
-  record.is_process_shared = is_process_shared(address, type) ? 1 : 0;
-  record.address = reinterpret_cast<std::uintptr_t>(address);
+  if (!is_sum(address)) {
+    record.is_process_shared = is_process_shared(address, type) ? 1 : 0;
+    record.address = reinterpret_cast<std::uintptr_t>(address);
+  }
   header().lock_at[number].store(offset, std::memory_order_release);
   header().locks.store(number + 1, std::memory_order_release);
   return number;
 }
 
-[[gnu::noinline]] lock_entry& begin(lock_entry* table_entries, const void* address, format::lock_type type,
-                                    std::uint32_t site) noexcept {
-  const holding guard(table_lock);
+// The caller holds `table_lock`.
+lock_entry& begin(lock_entry* table_entries, const void* address, format::lock_type type, std::uint32_t site) noexcept {
   lock_entry& entry = slot_of(table_entries, address);
   const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
   const bool has_type = entry.type.load(std::memory_order_relaxed) == type;
@@ -97,11 +106,18 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
   entry.last_number = number;
   entry.has_places.store(false, std::memory_order_relaxed);
   entry.first_site = site;
+  entry.sum_number.store(0, std::memory_order_relaxed);
   entry.type.store(type, std::memory_order_relaxed);
   if (is_new) ++used_entries;
   entry.number.store(number, std::memory_order_relaxed);
   entry.address.store(address, std::memory_order_release);  // release: a thread that finds the entry finds its number
   return entry;
+}
+
+[[gnu::noinline]] lock_entry& begin_alone(lock_entry* table_entries, const void* address, format::lock_type type,
+                                          std::uint32_t site) noexcept {
+  const holding guard(table_lock);
+  return begin(table_entries, address, type, site);
 }
 
 }  // namespace
@@ -116,10 +132,28 @@ lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t 
     return &entry;
   const bool is_new = entry.address.load(std::memory_order_relaxed) == nullptr;
   if (is_new && is_full.load(std::memory_order_relaxed)) return &excess_entry;  // without the lock of the table
-  return &begin(table_entries, address, type, site);
+  return &begin_alone(table_entries, address, type, site);
 }
 
 bool is_excess(const lock_entry& entry) noexcept { return &entry == &excess_entry; }
+
+std::uint32_t sum_number_of(lock_entry& entry) noexcept {
+  if (is_excess(entry)) return 0;
+  std::uint32_t number = entry.sum_number.load(std::memory_order_relaxed);
+  if (number != 0 || is_full.load(std::memory_order_relaxed)) return number;
+  const holding guard(table_lock);
+  const format::lock_type type = entry.type.load(std::memory_order_relaxed);
+  lock_entry& sum =
+      begin(table.load(std::memory_order_relaxed), sum_address(type, entry.first_site), type, entry.first_site);
+  number = sum.number.load(std::memory_order_relaxed);
+  entry.sum_number.store(number, std::memory_order_relaxed);
+  return number;
+}
+
+bool is_of_several(std::uint32_t number) noexcept {
+  return number == 0 ||
+         record_at<format::lock_record>(header().lock_at[number].load(std::memory_order_relaxed))->address == 0;
+}
 
 lock_entry* known_entry(const void* address) noexcept {
   lock_entry* const table_entries = table.load(std::memory_order_acquire);

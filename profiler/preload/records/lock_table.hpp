@@ -14,6 +14,7 @@ struct alignas(64) lock_entry {
   std::atomic<const void*> address;
   std::atomic<std::uint32_t> number;  // in the region; 0 when the lock has ended or is beyond the limit
   std::uint32_t last_number, first_site;
+  std::atomic<std::uint32_t> sum_number;  // of the record for all locks of its kind; 0 until it is looked up
   std::atomic<format::lock_type> type;
   std::atomic<bool> has_places;  // a semaphore that several threads had at once, so that none of them is the holder
   // The thread that is known to have acquired it and not to have released it: (site << 32 | thread) + 1, or 0 if there
@@ -26,6 +27,11 @@ struct alignas(64) lock_entry {
 // share one, for which is_excess(). Returns null when there is no memory.
 lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t site) noexcept;
 bool is_excess(const lock_entry& entry) noexcept;
+// Returns the number of the record that stands for all locks of the type and the first site of this one; 0 when there
+// is no room for it.
+std::uint32_t sum_number_of(lock_entry& entry) noexcept;
+// Returns true if the number is that of no lock alone.
+bool is_of_several(std::uint32_t number) noexcept;
 // Returns the entry of a lock that has one of its own; null otherwise.
 lock_entry* known_entry(const void* address) noexcept;
 // Returns the entry's log of releases, which it makes where there is none; null when there is no memory.

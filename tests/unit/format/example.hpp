@@ -24,7 +24,7 @@ inline recording example_recording() {
   recording.threads = {
       {0, 4711, 7, 0, 5, 6, 70, "a;\n\xff"}, {0, 4712, 0, 1, 0, 0, 0, {}}, {1, 4711, 0, 0, 0, 0, 0, {}, 12}};
   recording.sites = {{}, {0, {0x1234, 0x1200, 0x7fffffffffff, 1}}, {1, {~0ULL, 0, ~0ULL}}};
-  recording.limits = {3, 4, true, true};
+  recording.limits = {3, 4, 5, true, true};
   heap_counts counts{};
   counts[blocks] = 3;
   counts[bytes] = ~0ULL;

@@ -37,6 +37,21 @@ TEST(reached_limits, each_table_is_named_with_what_is_missing) {
   EXPECT_EQ(reached[4].limit, "quiet regions (256)");
 }
 
+TEST(reached_limits, locks_that_count_together_are_named_with_their_acquisitions) {
+  format::recording recording;
+  recording.locks.resize(3);
+  recording.locks[1].address = 4096;  // the others are sums
+  recording.acquisitions[{1, 0, 1}][format::acquisitions] = 100;
+  recording.acquisitions[{1, 0, 2}][format::acquisitions] = 2000;
+  recording.acquisitions[{1, 0, 2}][format::refused] = 30;
+  recording.limits.waits_without_holder = 4;
+  const auto reached = command::reached_limits(recording);
+  ASSERT_EQ(reached.size(), 2u);
+  EXPECT_EQ(reached[0].events, 2030u);
+  EXPECT_EQ(reached[0].missing, "2,030 further acquisitions count for all locks of one first use together");
+  EXPECT_EQ(reached[1].missing, "4 further waits have no holder");
+}
+
 TEST(reached_limits, are_those_of_the_recorder_and_of_samples) {
   format::recording recording;
   recording.python_codes.resize(2 * format::max_python_codes - 2);
