@@ -16,6 +16,7 @@
 #include "profiler/base/failure.hpp"
 #include "profiler/format/build_id.hpp"
 #include "profiler/format/clock.hpp"
+#include "profiler/format/generations.hpp"
 #include "profiler/format/recorder_library.hpp"
 #include "profiler/format/refusal.hpp"
 #include "profiler/launch/limits.hpp"
@@ -159,7 +160,8 @@ memory_uses region_file::uses() const {
     const auto& record = *record_at<module_record>(header_->module_at[number].load(std::memory_order_acquire));
     if (record.image != newest) continue;
     const std::string_view path(reinterpret_cast<const char*>(&record + 1), record.path_bytes);
-    (is_recorder_library(path) ? uses.recorder : uses.modules).push_back({record.start, record.end});
+    (is_recorder_library(path) ? uses.recorder : uses.modules)
+        .push_back({without_generation(record.start), without_generation(record.end)});
   }
   for (const thread_stack& stack : header_->thread_stacks) {
     const std::uint64_t low = stack.low.load(std::memory_order_relaxed);

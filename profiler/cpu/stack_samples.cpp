@@ -16,6 +16,8 @@
 
 #include "profiler/format/build_id.hpp"
 #include "profiler/format/clock.hpp"
+#include "profiler/format/generations.hpp"
+#include "profiler/format/module_generations.hpp"
 #include "profiler/format/region.hpp"
 #include "profiler/unwind/copied_stack.hpp"
 
@@ -98,20 +100,25 @@ unwind::row stack_samples::row_at(pid_t process, process_state& state, std::uint
   return module == nullptr ? unwind::row() : module->file->row_at(address - module->bias);
 }
 
+void stack_samples::note(process_state& state, mapping& module, std::uint32_t image) {
+  const unwind::elf_file& file = *module.file;
+  const bool has_parts = file.high() > file.low();
+  const std::uint64_t start = module.bias + file.low(), end = module.bias + file.high();
+  module.is_noted = true;
+  module.generation = format::add_in_turn(
+      state.samples.modules, {image, has_parts ? start : module.start, has_parts ? end : module.end, module.bias,
+                              module.path, format::build_id_of(module.path),
+                              state.python != nullptr && module.path == state.last_python ? format::own_python : 0});
+}
+
 std::uint32_t stack_samples::stack_number(pid_t process, process_state& state, std::vector<std::uint64_t> frames) {
   const auto image = static_cast<std::uint32_t>(state.execs.size());
   if (frames.empty() || state.samples.stacks.size() == format::max_sites) return 0;
-  for (const std::uint64_t frame : frames) {
+  for (std::uint64_t& frame : frames) {
     mapping* const module = mapping_at(process, state, frame - 1);
-    if (module == nullptr || module->is_noted || state.samples.modules.size() == format::max_modules) continue;
-    module->is_noted = true;
-    const unwind::elf_file& file = *module->file;
-    const bool has_parts = file.high() > file.low();
-    const std::uint64_t start = module->bias + file.low(), end = module->bias + file.high();
-    state.samples.modules.push_back(
-        {image, has_parts ? start : module->start, has_parts ? end : module->end, module->bias, module->path,
-         format::build_id_of(module->path),
-         state.python != nullptr && module->path == state.last_python ? format::own_python : 0});
+    if (module == nullptr) continue;
+    if (!module->is_noted) note(state, *module, image);
+    frame = format::in_generation(frame, module->generation);
   }
   format::site_facts stack{image, std::move(frames)};
   const auto [number, is_new] =

@@ -59,7 +59,8 @@ class stack_samples {
     std::string path;
     unwind::elf_file* file = nullptr;  // null until a stack needs it
     std::uint64_t bias = 0;
-    bool is_noted = false;  // in `samples.modules`
+    bool is_noted = false;         // in `samples.modules`
+    std::uint64_t generation = 0;  // of that module (profiler/format/generations.hpp)
   };
   struct thread_state {
     std::uint32_t number = 0;                            // in `samples.threads`
@@ -90,6 +91,7 @@ class stack_samples {
   void open(pid_t process, mapping& opened);
   static void add_mapping(process_state& state, std::uint64_t start, std::uint64_t bytes, std::uint64_t offset,
                           std::string path);
+  static void note(process_state& state, mapping& module, std::uint32_t image);
   std::uint32_t stack_number(pid_t process, process_state& state, std::vector<std::uint64_t> frames);
   static std::uint32_t thread_number(process_state& state, pid_t thread);
   static void name(process_state& state, pid_t thread, std::string text);

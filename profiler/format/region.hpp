@@ -61,7 +61,7 @@ struct site_record {
 struct module_record {
   std::uint32_t image;
   std::uint32_t path_bytes;      // length of the path, which follows
-  std::uint64_t start, end;      // the mapped address range
+  std::uint64_t start, end;      // the mapped address range, in its generation (generations.hpp)
   std::uint64_t bias;            // the load bias: the difference between loaded addresses and those in the file
   std::uint32_t own_functions;   // own_malloc, own_new: functions that precede the recorder's; own_python
   std::uint32_t build_id_bytes;  // more than there is room for: the loaded module's build id could not be read

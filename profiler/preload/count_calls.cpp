@@ -90,7 +90,7 @@ counted_call call_begins(const caller& caller, long raw_number, const long* argu
   if (!guard) return {};
   thread& self = guard.self();
   if (!self.pending.is_empty()) [[unlikely]] {
-    self.pending.take_all([&](const pending_calls::call& call) {
+    self.pending.take_all([&](pending_calls::call& call) {
       count(self, site_of(call.frames, call.depth), call.number, call.requested_bytes, call.weight, false);
     });
   }

@@ -5,7 +5,7 @@
 
 #include "profiler/preload/base/loaded_module.hpp"
 #include "profiler/preload/entry.hpp"
-#include "profiler/preload/records/sites.hpp"
+#include "profiler/preload/records/modules.hpp"
 
 namespace tarn::preload {
 namespace {
@@ -55,8 +55,8 @@ void note_own_malloc_of_program() noexcept {
 
 void note_own_malloc_anew() noexcept {
   const bool are_together = own_malloc != nullptr && own_new != nullptr && module_of(own_malloc) == module_of(own_new);
-  if (own_malloc != nullptr) note_own_malloc(own_malloc, format::own_malloc | (are_together ? format::own_new : 0));
-  if (own_new != nullptr && !are_together) note_own_malloc(own_new, format::own_new);
+  if (own_malloc != nullptr) note_module_of(own_malloc, format::own_malloc | (are_together ? format::own_new : 0));
+  if (own_new != nullptr && !are_together) note_module_of(own_new, format::own_new);
 }
 
 }  // namespace tarn::preload

@@ -337,6 +337,12 @@ thread* thread::current_in_signal(std::uintptr_t stack) noexcept {
   return new_thread;
 }
 
+void thread::forget_code() noexcept {
+  seen_changes_ = module_changes.load(std::memory_order_acquire);
+  samples_of_locks.forget_pairs();
+  if (stacks_ != nullptr) stacks_->clear();
+}
+
 void thread::leave() noexcept {
   if (this == shared) return;
   if (ends_in_call_) {

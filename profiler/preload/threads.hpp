@@ -13,6 +13,7 @@
 #include "profiler/preload/records/held_semaphores.hpp"
 #include "profiler/preload/records/lock_samples.hpp"
 #include "profiler/preload/records/lock_table.hpp"
+#include "profiler/preload/records/modules.hpp"
 #include "profiler/preload/records/pending_calls.hpp"
 #include "profiler/preload/records/python_codes.hpp"
 #include "profiler/preload/records/region.hpp"
@@ -66,7 +67,11 @@ class thread {
 
   // Returns null for a thread that is ending, for one that shares its number, and for one that has walked few stacks:
   // mapping its memory takes longer than some walks do.
-  stack_cache* stacks() noexcept { return stacks_; }
+  stack_cache* stacks() noexcept {
+    if (seen_changes_ != module_changes.load(std::memory_order_relaxed)) [[unlikely]]
+      forget_code();
+    return stacks_;
+  }
   // Returns the code objects of Python that it has met; null when there is no memory.
   met_python_codes* met_codes() noexcept {
     if (met_codes_ == nullptr) met_codes_ = static_cast<met_python_codes*>(map(sizeof(met_python_codes)));
@@ -115,6 +120,7 @@ class thread {
 
   [[gnu::noinline]] static thread* make() noexcept;
   static thread* make_numbered() noexcept;
+  [[gnu::noinline]] void forget_code() noexcept;
   [[gnu::noinline]] format::lock_cell* add_lock_cell(std::uint32_t site, lock_entry& lock) noexcept;
   // Returns memory for a thread, all zeroes, which may be that of a thread that is gone; null when there is none.
   static thread* take_memory(thread* gone_thread) noexcept;
@@ -145,8 +151,9 @@ class thread {
   stack_limits stack_;
   stack_cache* stacks_ = nullptr;
   met_python_codes* met_codes_ = nullptr;
-  std::uint32_t walks_ = 0;    // until there are `stacks_`
-  bool ends_in_call_ = false;  // its end is seen in the system call, not by a key
+  std::uint32_t seen_changes_ = 0;  // module_changes that it has looked at
+  std::uint32_t walks_ = 0;         // until there are `stacks_`
+  bool ends_in_call_ = false;       // its end is seen in the system call, not by a key
   lock lock_;
   thread* next_ended_ = nullptr;
 };

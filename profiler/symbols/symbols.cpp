@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "profiler/format/build_id.hpp"
+#include "profiler/format/generations.hpp"
 #include "profiler/format/python_layout.hpp"
 #include "profiler/symbols/names.hpp"
 #include "profiler/symbols/scopes.hpp"
@@ -303,7 +304,7 @@ const std::vector<code_location>& symbols::resolve(std::uint32_t image, std::uin
   if (locations.empty()) locations.emplace_back();
   if (module == recording_.modules.end()) {
     if (!jit_symbols_) jit_symbols_.emplace(recording_.program.process, recording_.program.started);
-    if (const std::string* const name = jit_symbols_->name_at(address)) {
+    if (const std::string* const name = jit_symbols_->name_at(format::without_generation(address))) {
       locations.front().function = demangle(name->c_str());
       locations.front().module = jit_module;
     }

@@ -47,6 +47,7 @@ format::recording with_cpu_sites(format::recording recording) {
   format::cpu_recording& cpu = recording.cpu;
   if (cpu.stacks.empty()) return recording;
   if (recording.sites.empty()) recording.sites.emplace_back();
+  join_modules(recording, std::move(cpu.modules), cpu.stacks);
   const auto first = static_cast<std::uint32_t>(recording.sites.size()) - 1;  // stack 0 is site 0
   std::move(cpu.stacks.begin() + 1, cpu.stacks.end(), std::back_inserter(recording.sites));
   const std::vector<std::uint32_t> threads = thread_numbers(recording);
@@ -55,7 +56,6 @@ format::recording with_cpu_sites(format::recording recording) {
     format::cpu_counts& sum = cells[{key.site == 0 ? 0 : first + key.site, threads[key.thread]}];
     for (std::size_t index = 0; index < counts.size(); ++index) sum[index] += counts[index];
   }
-  add_modules(recording, std::move(cpu.modules));
   std::move(cpu.python_codes.begin(), cpu.python_codes.end(), std::back_inserter(recording.python_codes));
   cpu.python_codes.clear();
   cpu.stacks.clear();

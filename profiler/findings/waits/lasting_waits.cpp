@@ -6,6 +6,10 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/format/generations.hpp"
+#include "profiler/format/module_generations.hpp"
+#include "profiler/symbols/names.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -45,19 +49,49 @@ circle circle_of(const waits_by_thread& waits, std::uint32_t start) {
   return result;
 }
 
+// Returns false for modules with the same addresses that are known to be of two files. One file may have several paths,
+// and another build id once it is replaced.
+bool may_be_same(const format::module_facts& a, const format::module_facts& b) {
+  return a.build_id.empty() || b.build_id.empty() || a.build_id == b.build_id || file_name(a.path) == file_name(b.path);
+}
+
 bool is_for_lock(const lasting_wait& wait) { return wait.kind == awaited::mutex || wait.kind == awaited::stream; }
 
 }  // namespace
 
-void add_modules(format::recording& recording, std::vector<format::module_facts> modules) {
+void join_modules(format::recording& recording, std::vector<format::module_facts> modules,
+                  std::vector<format::site_facts>& stacks) {
   const std::size_t recorded = recording.modules.size();
+  std::vector<std::pair<format::module_facts, std::uint64_t>> changed_modules;  // with the new generation
   for (format::module_facts& module : modules) {
-    const auto is_same = [&](const format::module_facts& module_recorded) {
-      return module_recorded.image == module.image && module_recorded.start < module.end &&
-             module.start < module_recorded.end;
-    };
-    const auto end = recording.modules.begin() + static_cast<std::ptrdiff_t>(recorded);
-    if (std::none_of(recording.modules.begin(), end, is_same)) recording.modules.push_back(std::move(module));
+    const std::uint64_t before = format::generation_of(module);
+    std::uint64_t generation = before, next_generation = 0;
+    bool is_recorded = false;
+    for (std::size_t number = 0; number < recorded; ++number) {
+      const format::module_facts& candidate = recording.modules[number];
+      if (!format::share_addresses(candidate, module)) continue;
+      const std::uint64_t generation_found = format::generation_of(candidate);
+      next_generation = std::max(next_generation, generation_found + 1);
+      if (may_be_same(candidate, module) && (!is_recorded || candidate.build_id == module.build_id)) {
+        is_recorded = true;
+        generation = generation_found;
+      }
+    }
+    if (!is_recorded) generation = std::max(generation, next_generation);
+    if (generation != before) changed_modules.emplace_back(module, generation);
+    if (is_recorded) continue;
+    format::set_generation(module, generation);
+    recording.modules.push_back(std::move(module));
+  }
+  if (changed_modules.empty()) return;
+  for (format::site_facts& stack : stacks) {
+    for (std::uint64_t& frame : stack.frames) {
+      const auto match = std::find_if(changed_modules.begin(), changed_modules.end(), [&](const auto& changed) {
+        return changed.first.image == stack.image && frame - 1 >= changed.first.start && frame - 1 < changed.first.end;
+      });
+      if (match != changed_modules.end())
+        frame = format::in_generation(format::without_generation(frame), match->second);
+    }
   }
 }
 
@@ -65,10 +99,10 @@ format::recording with_lasting_stacks(format::recording recording) {
   format::lasting_waits& lasting = recording.lasting;
   if (lasting.stacks.empty()) return recording;
   if (recording.sites.empty()) recording.sites.emplace_back();
+  join_modules(recording, std::move(lasting.modules), lasting.stacks);
   const auto first = static_cast<std::uint32_t>(recording.sites.size()) - 1;  // stack 0 is site 0
   std::move(lasting.stacks.begin() + 1, lasting.stacks.end(), std::back_inserter(recording.sites));
   for (lasting_wait& wait : lasting.waits) wait.stack = wait.stack == 0 ? 0 : first + wait.stack;
-  add_modules(recording, std::move(lasting.modules));
   std::move(lasting.python_codes.begin(), lasting.python_codes.end(), std::back_inserter(recording.python_codes));
   lasting.stacks.clear();
   lasting.modules.clear();

@@ -10,8 +10,10 @@
 
 namespace tarn::analyse {
 
-// Adds those of `modules` that the recording does not have at their addresses.
-void add_modules(format::recording& recording, std::vector<format::module_facts> modules);
+// Adds those of `modules` that the recording does not have. Addresses of the stacks in a module become those of its
+// generation (profiler/format/generations.hpp) in the recording.
+void join_modules(format::recording& recording, std::vector<format::module_facts> modules,
+                  std::vector<format::site_facts>& stacks);
 
 // Adds the stacks of these waits to the sites, whose indexes they then have, and their modules to the others.
 format::recording with_lasting_stacks(format::recording recording);

@@ -77,13 +77,13 @@ tarn_attached_begin:
   each attached, pthread_spin_lock, pthread_spin_trylock, pthread_spin_unlock, pthread_spin_destroy, mtx_lock, mtx_trylock
   each attached, mtx_timedlock, mtx_unlock, mtx_destroy, pthread_cond_wait, pthread_cond_timedwait, pthread_cond_clockwait
   each attached, pthread_cond_destroy, cnd_wait, cnd_timedwait, cnd_destroy, prctl, syscall
-  each attached, sem_wait, sem_trywait, sem_timedwait, sem_clockwait, sem_post, sem_destroy
+  each attached, sem_wait, sem_trywait, sem_timedwait, sem_clockwait, sem_post, sem_destroy, dlclose
   .globl tarn_attached_loader
   .hidden tarn_attached_loader
   .pushsection .data.rel.attached, "aw", @progbits
 tarn_attached_loader:
   .popsection
-  each loader, dlopen, dlsym, dlvsym, dlclose
+  each loader, dlopen, dlsym, dlvsym
 
   .pushsection .data.rel.attached, "aw", @progbits
   .globl tarn_attached_end

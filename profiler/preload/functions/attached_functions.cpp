@@ -24,6 +24,7 @@
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/next.hpp"
 #include "profiler/preload/own_malloc.hpp"
+#include "profiler/preload/records/modules.hpp"
 #include "profiler/preload/records/python_codes.hpp"
 #include "profiler/preload/records/region.hpp"
 #include "profiler/preload/sampled_blocks.hpp"
@@ -63,6 +64,7 @@ constexpr std::size_t name_slots = 256;  // a power of two, at least twice the n
 constinit attached_function* by_name[name_slots] = {};
 constinit std::size_t definers[name_slots] = {};
 constinit unsigned long long modules_seen = 0;
+constinit unsigned long long unloads_at_detach = 0;
 constinit lock patching;
 
 std::size_t slot_of(const char* name) noexcept {
@@ -182,6 +184,18 @@ class writable_addresses {
   const loaded_module& object_;
 };
 
+// Returns how many modules were loaded and unloaded so far. It takes the loader's lock.
+dl_phdr_info loader_counts() noexcept {
+  dl_phdr_info first_module = {};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* copy) {
+        *static_cast<dl_phdr_info*>(copy) = *info;
+        return 1;
+      },
+      &first_module);
+  return first_module;
+}
+
 template <class Choose>
 long change_addresses(Choose choose) noexcept {
   long changed = 0;
@@ -293,14 +307,7 @@ constinit std::uint32_t tarn_recorder_attachments = 0;  // 0: nothing was record
 [[gnu::used]] TARN_HIDDEN void tarn_hook_new_modules(attached_function*) noexcept {
   if (is_inside()) return;
   const hidden_thread hidden;
-  unsigned long long loads = 0;
-  ::dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        *static_cast<unsigned long long*>(data) = info->dlpi_adds;
-        return 1;
-      },
-      &loads);
-  if (loads == modules_seen) return;
+  if (loader_counts().dlpi_adds == modules_seen) return;
   const holding guard(patching);
   if (tarn_attached_state != 0) hook_addresses();
 }
@@ -318,6 +325,7 @@ TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
       if (const long problem = begin_once(file); problem != 0) return problem;
     } else {
       forget_sampled();
+      if (loader_counts().dlpi_subs != unloads_at_detach) doubt_modules();
       resume_python_codes();
       resume_recording();
     }
@@ -342,6 +350,7 @@ TARN_EXPORT long tarn_recorder_detach() noexcept {
   const holding guard(patching);
   restore_addresses();
   leave_python_codes();
+  unloads_at_detach = loader_counts().dlpi_subs;
   __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
   end_recording();
   return 0;

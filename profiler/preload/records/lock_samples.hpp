@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "profiler/preload/base/event_gaps.hpp"
 
@@ -36,6 +37,8 @@ class lock_samples {
     }
     return weight;
   }
+  // Called when the addresses of code may be those of other code.
+  void forget_pairs() noexcept { std::memset(known_pairs_, 0, sizeof known_pairs_); }
   // Returns how many acquisitions the next recorded one stands for.
   std::uint16_t weight() const noexcept { return gaps_.weight(); }
   // Called when the process is no longer recorded: the thread's next billion acquisitions are skipped.

@@ -162,6 +162,16 @@ lock_entry* known_entry(const void* address) noexcept {
   return entry.address.load(std::memory_order_relaxed) == address ? &entry : nullptr;
 }
 
+void end_locks_in(std::uintptr_t start, std::uintptr_t end) noexcept {
+  const std::uint32_t count = header().locks.load(std::memory_order_acquire);
+  for (std::uint32_t number = 1; number < count; ++number) {
+    const auto& record = *record_at<format::lock_record>(header().lock_at[number].load(std::memory_order_acquire));
+    if (record.image != image() || record.address < start || record.address >= end) continue;
+    if (lock_entry* const entry = known_entry(reinterpret_cast<const void*>(record.address)))
+      entry->number.store(0, std::memory_order_relaxed);
+  }
+}
+
 release_log* log_of(lock_entry& entry) noexcept {
   release_log* log = entry.log.load(std::memory_order_acquire);
   if (log != nullptr) return log;

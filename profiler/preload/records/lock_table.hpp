@@ -34,6 +34,8 @@ std::uint32_t sum_number_of(lock_entry& entry) noexcept;
 bool is_of_several(std::uint32_t number) noexcept;
 // Returns the entry of a lock that has one of its own; null otherwise.
 lock_entry* known_entry(const void* address) noexcept;
+// Ends the locks at these addresses.
+void end_locks_in(std::uintptr_t start, std::uintptr_t end) noexcept;
 // Returns the entry's log of releases, which it makes where there is none; null when there is no memory.
 release_log* log_of(lock_entry& entry) noexcept;
 

@@ -1,19 +1,13 @@
 #include "profiler/preload/records/sites.hpp"
 
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <link.h>
 #include <sys/mman.h>
 
 #include <atomic>
 #include <cstring>
-#include <string_view>
 
-#include "profiler/format/python_layout.hpp"
-#include "profiler/preload/base/build_id.hpp"
 #include "profiler/preload/base/lock.hpp"
 #include "profiler/preload/base/memory.hpp"
-#include "profiler/preload/records/python_stack.hpp"
+#include "profiler/preload/records/modules.hpp"
 #include "profiler/preload/records/region.hpp"
 
 namespace tarn::preload {
@@ -37,9 +31,6 @@ constexpr std::size_t first_slots = 4096, page = 4096;
 constinit std::atomic<slots*> table = nullptr;
 constinit lock adding;
 constinit std::size_t used_slots = 0;  // used slots of the table
-
-constinit char own_path[4096] = {};  // the program's path
-constinit std::size_t own_path_bytes = 0;
 
 std::size_t bytes_of(std::size_t count) noexcept { return sizeof(slots) + count * sizeof(slot); }
 
@@ -89,54 +80,11 @@ std::uint64_t hash_of(const std::uintptr_t* frames, std::size_t count) noexcept 
   return hash | 1;  // 0 marks a free slot
 }
 
-bool is_known_module(std::uintptr_t address) noexcept {
-  const std::uint32_t count = header().modules.load(std::memory_order_relaxed);
-  for (std::uint32_t number = count; number-- > 0;) {
-    const format::offset offset = header().module_at[number].load(std::memory_order_relaxed);
-    if (offset == 0) continue;
-    const auto& record = *record_at<format::module_record>(offset);
-    if (record.image == image() && address - record.start < record.end - record.start) return true;
-  }
-  return false;
-}
-
-// The caller holds `adding`.
-void note_module(std::uintptr_t address, std::uint32_t own_functions = 0) noexcept {
-  dl_find_object object;
-  if (::_dl_find_object(reinterpret_cast<void*>(address), &object) != 0 || object.dlfo_link_map == nullptr) return;
-  const std::uint32_t number = header().modules.load(std::memory_order_relaxed);
-  if (number == format::max_modules) return;
-  const char* path = object.dlfo_link_map->l_name;
-  std::size_t size = std::strlen(path);
-  if (size == 0) {  // the program itself
-    path = own_path;
-    size = own_path_bytes;
-  }
-  const format::offset offset = hand_out(sizeof(format::module_record) + size);
-  if (offset == 0) return;
-  auto& record = *record_at<format::module_record>(offset);
-  record.image = image();
-  record.path_bytes = static_cast<std::uint32_t>(size);
-  record.start = reinterpret_cast<std::uintptr_t>(object.dlfo_map_start);
-  record.end = reinterpret_cast<std::uintptr_t>(object.dlfo_map_end);
-  record.bias = object.dlfo_link_map->l_addr;
-  record.own_functions = own_functions | (is_in_interpreter(address) ? format::own_python : 0);
-  record.build_id_bytes = static_cast<std::uint32_t>(
-      copy_build_id(record.start, record.end, record.bias, record.build_id, sizeof record.build_id));
-  std::memcpy(&record + 1, path, size);
-  header().module_at[number].store(offset, std::memory_order_release);
-  header().modules.store(number + 1, std::memory_order_release);
-}
-
 std::uint32_t add(const std::uintptr_t* frames, std::size_t count) noexcept {
   const std::uint32_t number = header().sites.load(std::memory_order_relaxed);
   if (number >= format::max_sites) return 0;
   const format::offset offset = hand_out(sizeof(format::site_record) + count * sizeof *frames);
   if (offset == 0) return 0;
-  for (std::size_t index = 0; index < count; ++index) {
-    if (!format::is_python_address(frames[index]) && !is_known_module(frames[index] - 1))
-      note_module(frames[index] - 1);
-  }
   auto& record = *record_at<format::site_record>(offset);
   record.image = image();
   record.frames = static_cast<std::uint32_t>(count);
@@ -146,17 +94,17 @@ std::uint32_t add(const std::uintptr_t* frames, std::size_t count) noexcept {
   return number;
 }
 
+// Returns 0 where there is none.
+std::uint32_t known_site(std::uint64_t hash) noexcept {
+  const slot& entry = find(*table.load(std::memory_order_acquire), hash);
+  return entry.hash.load(std::memory_order_acquire) == hash ? entry.site.load(std::memory_order_relaxed) : 0;
+}
+
 }  // namespace
 
 bool set_up_sites() noexcept {
   adding.begin_anew();
-  if (own_path_bytes == 0) {
-    const long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", own_path, sizeof own_path);
-    own_path_bytes = length < 0 ? 0 : static_cast<std::size_t>(length);
-    // The kernel says so of a file that was replaced, which may be there under its path.
-    constexpr std::string_view deleted = " (deleted)";
-    if (std::string_view(own_path, own_path_bytes).ends_with(deleted)) own_path_bytes -= deleted.size();
-  }
+  begin_modules_anew();
   if (slots* const old = table.load(std::memory_order_relaxed)) unmap(old, bytes_of(old->count));
   table.store(make_slots(first_slots), std::memory_order_relaxed);
   used_slots = 0;
@@ -165,18 +113,14 @@ bool set_up_sites() noexcept {
   return table.load(std::memory_order_relaxed) != nullptr;
 }
 
-void note_own_malloc(const void* function, std::uint32_t functions) noexcept {
-  const holding guard(adding);
-  note_module(reinterpret_cast<std::uintptr_t>(function), functions);
-}
-
-std::uint32_t site_of(const std::uintptr_t* frames, std::size_t count) noexcept {
-  const std::uint64_t hash = hash_of(frames, count);
-  const slot& entry = find(*table.load(std::memory_order_acquire), hash);
-  if (entry.hash.load(std::memory_order_acquire) == hash) [[likely]] {
-    const std::uint32_t site = entry.site.load(std::memory_order_relaxed);
-    if (site != 0) [[likely]]
-      return site;
+std::uint32_t site_of(std::uintptr_t* frames, std::size_t count) noexcept {
+  set_generations(frames, count);
+  std::uint64_t hash = hash_of(frames, count);
+  if (const std::uint32_t site = known_site(hash); site != 0) [[likely]]
+    return site;
+  if (note_modules(frames, count)) {
+    set_generations(frames, count);
+    hash = hash_of(frames, count);
   }
   const holding guard(adding);
   const slot& now = find(*table.load(std::memory_order_relaxed), hash);  // another thread may have added it

@@ -49,4 +49,16 @@ row row_at(std::uintptr_t address) noexcept {
   return result;
 }
 
+void forget_rows(std::uintptr_t start, std::uintptr_t end) noexcept {
+  for (pair(&set)[2] : cache) {
+    for (pair& entry : set) {
+      const std::uint64_t packed = entry.packed.load(std::memory_order_relaxed);
+      const std::uint64_t address = entry.address_and_row.load(std::memory_order_relaxed) ^ packed;
+      if (address < start || address >= end) continue;
+      entry.packed.store(0, std::memory_order_relaxed);
+      entry.address_and_row.store(0, std::memory_order_relaxed);
+    }
+  }
+}
+
 }  // namespace tarn::preload

@@ -13,6 +13,9 @@ using unwind::row;
 // when the row is cached, which is almost always. Any thread may call it.
 row row_at(std::uintptr_t address) noexcept;
 
+// Empties the cache of the rows for these addresses.
+void forget_rows(std::uintptr_t start, std::uintptr_t end) noexcept;
+
 // Returns the row without use of the cache.
 row find_row(std::uintptr_t address) noexcept;
 

@@ -57,6 +57,10 @@ class stack_cache {
     slot.acquisition = acquisition;
     return emptied(slot.later);
   }
+  void clear() noexcept {
+    for (cached_stack& slot : slots_) emptied(slot);
+    for (cached_hold& slot : hold_slots_) emptied(slot.later);
+  }
   static void keep(cached_stack& slot, const caller& caller, std::uint32_t site) noexcept {
     stack_reads& reads = slot.reads;
     if (reads.count <= stack_reads::limit) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "profiler/format/generations.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -35,6 +37,25 @@ TEST(lasting_waits, have_sites_and_modules_of_the_recording) {
   EXPECT_EQ(recording.lasting.waits[0].stack, 3U);
   EXPECT_EQ(recording.sites[3].frames.front(), 0x7002U);
   EXPECT_EQ(recording.lasting.waits[1].stack, 0U);
+}
+
+TEST(lasting_waits, stand_in_the_module_that_is_there_and_not_in_one_that_was_there_before) {
+  format::recording recording;
+  recording.modules = {{0, 0x7000, 0x8000, 0x7000, "/lib/gone.so", "aa"}};
+  recording.lasting.modules = {{0, 0x7000, 0x7800, 0x7000, "/lib/new.so", "bb"}};
+  recording.lasting.stacks = {{}, {0, {0x7001, 0x9001}}};
+  recording.lasting.waits = {{11, 1, mutex, 8, 12}};
+  const format::recording joined = with_lasting_stacks(recording);
+  ASSERT_EQ(joined.modules.size(), 2U);
+  EXPECT_THAT(joined.sites[1].frames, ElementsAre(format::in_generation(0x7001, 1), 0x9001));
+  EXPECT_EQ(joined.modules[1].start, format::in_generation(0x7000, 1));
+  EXPECT_EQ(joined.modules[1].end, format::in_generation(0x7800, 1));
+
+  recording.modules.push_back({0, format::in_generation(0x7000, 3), format::in_generation(0x7800, 3),
+                               format::in_generation(0x7000, 3), "/usr/lib/new.so", "bb"});
+  const format::recording with_noted_one = with_lasting_stacks(recording);
+  EXPECT_EQ(with_noted_one.modules.size(), 2U) << "the recorder had noted it in generation 3";
+  EXPECT_THAT(with_noted_one.sites[1].frames, ElementsAre(format::in_generation(0x7001, 3), 0x9001));
 }
 
 TEST(lasting_waits, in_a_circle_are_a_deadlock_and_those_behind_it_are_not) {
