@@ -2,10 +2,14 @@
 """`tarn record` of programs that load one library at the address of another one, which they have unloaded."""
 
 import json
-import re
+import pathlib
 import shutil
 import subprocess
+import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent / "waits"))
+
+import perf_events
 import prices
 from paths import PATHS, FolderTest, main
 
@@ -147,6 +151,20 @@ class Reloaded(FolderTest):
         self.check(report, "second", 1)
         self.check(report, "first", 0)  # its file is gone, so it has no names
         self.assertRegex(report["recorder"]["replaced"], "plugin.so")
+
+    def test_samples_of_the_processor_are_of_the_library_that_ran(self):
+        if perf_events.refusal() != 0: self.skipTest("this kernel does not sample programs")
+        for sources in ("--cpu",), ("--cpu", "--heap", "--locks"):
+            with self.subTest(sources=sources):
+                program = self.start(PATHS.tarn, "record", *sources, "-o", "rec", "--")
+                # The samples know the first library only if it runs for long, but the recorder does in any case.
+                self.load_in_turn(program, [PATHS.first], 300000 if len(sources) == 1 else 300)
+                self.load_in_turn(program, [PATHS.second], 300000)
+                self.finish(program)
+                functions = {function["function"].partition("(")[0]: function["total"]
+                             for function in self.report()["cpu"]["functions"]}
+                self.assertGreater(functions.get("second_calls", 0), 0, functions)
+                self.assertEqual("first_calls" in functions, len(sources) == 1, functions)
 
     def attach(self, program):
         recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--sample", "1024", "-o", "rec"],

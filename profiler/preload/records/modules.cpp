@@ -77,10 +77,13 @@ bool is_in_gone_module(std::uintptr_t address) noexcept {
 }
 
 // The caller holds `noting`.
-void end(noted_module& module) noexcept {
+void mark_gone(noted_module& module) noexcept {
   module.is_gone.store(true, std::memory_order_relaxed);
-  forget_rows(module.object.start, module.object.end);
   module_changes.fetch_add(1, std::memory_order_release);  // release: who sees it sees that the module is gone
+}
+void end(noted_module& module) noexcept {
+  forget_rows(module.object.start, module.object.end);
+  mark_gone(module);
 }
 
 struct build_id {
@@ -240,9 +243,10 @@ void look_for_gone_modules() noexcept {
 
 void doubt_modules() noexcept {
   const holding guard(noting);
+  forget_rows(0, UINTPTR_MAX);
   const std::uint32_t count = module_count.load(std::memory_order_relaxed);
   for (std::uint32_t number = 0; number < count; ++number) {
-    if (!modules[number].is_gone.load(std::memory_order_relaxed)) end(modules[number]);
+    if (!modules[number].is_gone.load(std::memory_order_relaxed)) mark_gone(modules[number]);
   }
 }
 
