@@ -65,8 +65,8 @@ class Reloaded(FolderTest):
 
     def check(self, report, name, libraries, sources=("sites", "locks", "syscalls"), rounds=ROUNDS, delta=0,
               has_begins=True):
-        """The counts of a library that was loaded so often, and run in two threads. One that is loaded in a process that
-        ran already begins before its calls are hooked."""
+        """The counts of a library that was loaded so often, and run in two threads. If the process ran already, the
+        library begins before its calls are hooked. Of few calls of the system, samples say little."""
         calls = 2 * rounds * libraries
         for section, counter, function, expected in (("sites", "allocations", "makes", calls + 2 * libraries),
                                                      ("sites", "allocations", "begins", libraries),
@@ -76,7 +76,7 @@ class Reloaded(FolderTest):
             if section not in sources or (function == "begins" and not has_begins): continue
             with self.subTest(function=f"{name}_{function}"):
                 self.assertAlmostEqual(self.count(report, section, counter, f"{name}_{function}"), expected,
-                                       delta=delta * expected)
+                                       delta=delta * expected * (5 if section == "syscalls" else 1))
 
     def test_each_library_has_its_own_names_and_counts(self):
         for mode, delta in (("--full",), 0), (("--sample", "1024"), 0.1):
@@ -95,6 +95,19 @@ class Reloaded(FolderTest):
         stacks = [site["stack"] for site in self.report()["sites"] if self.has(site, "first_makes")]
         self.assertEqual(len(stacks), 4)  # in the two threads, at its begin and its end
         self.check(self.report(), "second", 50, ("sites",), 5)
+
+    def test_an_unloading_that_is_not_seen_is_noticed_by_a_new_stack(self):
+        program = self.start(PATHS.tarn, "record", "--full", "-o", "rec", "--")
+        first = self.say(program, f"load {PATHS.first}")
+        self.say(program, f"run {ROUNDS}")
+        self.say(program, "close unseen")
+        self.assertEqual(self.say(program, f"load {PATHS.slower}"), first)
+        self.say(program, f"run {ROUNDS}")
+        self.say(program, "close")
+        self.finish(program)
+        report = self.report()
+        self.check(report, "first", 1)
+        self.check(report, "slower", 1)
 
     def test_a_running_process(self):
         program = self.start("env")
@@ -180,4 +193,4 @@ class Reloaded(FolderTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "reloaded", "first", "second")
+    main("tarn", "reloaded", "first", "second", "slower")
