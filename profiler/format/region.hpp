@@ -87,6 +87,7 @@ struct lock_record {
   std::uint32_t image, type;  // lock_type
   std::uint32_t site, is_process_shared;
   std::uint64_t address;
+  std::uint32_t predecessor, reserved;  // the number of the lock before at the address; 0: none
 };
 // Each kind has its own form of cells. The key is site << 32 | the owner, the number of the system call, the lock, or
 // the quiet region.

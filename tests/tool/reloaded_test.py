@@ -89,12 +89,15 @@ class Reloaded(FolderTest):
                 self.check(report, "second", 3, delta=delta)
 
     def test_a_library_that_is_loaded_again_is_noted_once(self):
-        program = self.start(PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--")
+        program = self.start(PATHS.tarn, "record", "--heap", "--locks", "--full", "-o", "rec", "--")
         self.load_in_turn(program, [PATHS.first, PATHS.second] * 50, 5)
         self.finish(program)
-        stacks = [site["stack"] for site in self.report()["sites"] if self.has(site, "first_makes")]
+        report = self.report()
+        stacks = [site["stack"] for site in report["sites"] if self.has(site, "first_makes")]
         self.assertEqual(len(stacks), 4)  # in the two threads, at its begin and its end
-        self.check(self.report(), "second", 50, ("sites",), 5)
+        self.check(report, "second", 50, ("sites", "locks"), 5)
+        for function in "first_locks", "second_locks":
+            self.assertEqual([lock["locks"] for lock in report["locks"] if self.has(lock, function)], [1])
 
     def test_an_unloading_that_is_not_seen_is_noticed_by_a_new_stack(self):
         program = self.start(PATHS.tarn, "record", "--full", "-o", "rec", "--")

@@ -69,8 +69,26 @@ const void* sum_address(format::lock_type type, std::uint32_t site) noexcept {
 }
 bool is_sum(const void* address) noexcept { return (reinterpret_cast<std::uintptr_t>(address) & sum_mark) != 0; }
 
+format::lock_record& record_of(std::uint32_t number) noexcept {
+  return *record_at<format::lock_record>(header().lock_at[number].load(std::memory_order_acquire));
+}
+
+// Returns the number of an earlier lock at the address that was first used at the same site; 0 when there is none.
+// Where libraries or objects take turns at an address, their locks do so, too.
+std::uint32_t former_number(std::uint32_t newest_number, format::lock_type type, std::uint32_t site) noexcept {
+  constexpr int max_looks = 8;
+  std::uint32_t number = newest_number;
+  for (int looks = 0; number != 0 && looks < max_looks; ++looks) {
+    const format::lock_record& record = record_of(number);
+    if (record.site == site && record.type == static_cast<std::uint32_t>(type)) return number;
+    number = record.predecessor;
+  }
+  return 0;
+}
+
 // Gives the lock a number and a record in the region. The caller holds `table_lock`. Returns 0 when there is no room.
-std::uint32_t note(const void* address, format::lock_type type, std::uint32_t site) noexcept {
+std::uint32_t note(const void* address, format::lock_type type, std::uint32_t site,
+                   std::uint32_t predecessor) noexcept {
   std::uint32_t number = header().locks.load(std::memory_order_relaxed);
   if (number == 0) number = 1;  // 0 is no lock's number
   if (number >= format::max_locks) return 0;
@@ -80,6 +98,7 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
   record.image = image();
   record.type = static_cast<std::uint32_t>(type);
   record.site = site;
+  record.predecessor = predecessor;
   if (!is_sum(address)) {
     record.is_process_shared = is_process_shared(address, type) ? 1 : 0;
     record.address = reinterpret_cast<std::uintptr_t>(address);
@@ -97,13 +116,15 @@ lock_entry& begin(lock_entry* table_entries, const void* address, format::lock_t
   if (!is_new && has_type && entry.number.load(std::memory_order_relaxed) != 0) return entry;
   if (is_new && used_entries >= entry_count / 4 * 3) is_full.store(true, std::memory_order_relaxed);
   if (is_new && is_full.load(std::memory_order_relaxed)) return excess_entry;
-  const bool is_the_same = !is_new && entry.first_site == site && has_type && entry.last_number != 0;
-  const std::uint32_t number = is_the_same ? entry.last_number : note(address, type, site);
+  const std::uint32_t newest_number = is_new ? 0 : entry.newest_number;
+  std::uint32_t number = former_number(newest_number, type, site);
+  const bool is_noted = number != 0;
+  if (!is_noted) number = note(address, type, site, newest_number);
   if (number == 0) {
     is_full.store(true, std::memory_order_relaxed);
     return excess_entry;
   }
-  entry.last_number = number;
+  if (!is_noted) entry.newest_number = number;
   entry.has_places.store(false, std::memory_order_relaxed);
   entry.first_site = site;
   entry.sum_number.store(0, std::memory_order_relaxed);
@@ -150,10 +171,7 @@ std::uint32_t sum_number_of(lock_entry& entry) noexcept {
   return number;
 }
 
-bool is_of_several(std::uint32_t number) noexcept {
-  return number == 0 ||
-         record_at<format::lock_record>(header().lock_at[number].load(std::memory_order_relaxed))->address == 0;
-}
+bool is_of_several(std::uint32_t number) noexcept { return number == 0 || record_of(number).address == 0; }
 
 lock_entry* known_entry(const void* address) noexcept {
   lock_entry* const table_entries = table.load(std::memory_order_acquire);
@@ -165,7 +183,7 @@ lock_entry* known_entry(const void* address) noexcept {
 void end_locks_in(std::uintptr_t start, std::uintptr_t end) noexcept {
   const std::uint32_t count = header().locks.load(std::memory_order_acquire);
   for (std::uint32_t number = 1; number < count; ++number) {
-    const auto& record = *record_at<format::lock_record>(header().lock_at[number].load(std::memory_order_acquire));
+    const format::lock_record& record = record_of(number);
     if (record.image != image() || record.address < start || record.address >= end) continue;
     if (lock_entry* const entry = known_entry(reinterpret_cast<const void*>(record.address)))
       entry->number.store(0, std::memory_order_relaxed);

@@ -12,9 +12,9 @@ namespace tarn::preload {
 // The entry of the lock at an address.
 struct alignas(64) lock_entry {
   std::atomic<const void*> address;
-  std::atomic<std::uint32_t> number;  // in the region; 0 when the lock has ended or is beyond the limit
-  std::uint32_t last_number, first_site;
-  std::atomic<std::uint32_t> sum_number;  // of the record for all locks of its kind; 0 until it is looked up
+  std::atomic<std::uint32_t> number;        // in the region; 0 when the lock has ended or is beyond the limit
+  std::uint32_t newest_number, first_site;  // the newest number at the address may be that of an earlier lock
+  std::atomic<std::uint32_t> sum_number;    // of the record for all locks of its kind; 0 until it is looked up
   std::atomic<format::lock_type> type;
   std::atomic<bool> has_places;  // a semaphore that several threads had at once, so that none of them is the holder
   // The thread that is known to have acquired it and not to have released it: (site << 32 | thread) + 1, or 0 if there
