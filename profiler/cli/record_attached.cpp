@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +29,7 @@
 #include "profiler/launch/access.hpp"
 #include "profiler/launch/attachment.hpp"
 #include "profiler/launch/library.hpp"
+#include "profiler/launch/recording_lock.hpp"
 
 namespace tarn::command {
 namespace {
@@ -60,22 +60,11 @@ std::vector<std::string> words_of(pid_t process) {
 
 double milliseconds(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) * 1e-6; }
 
-// Returns a descriptor whose lock no other `tarn record` has; negative where one has it.
-int lock_file(const std::string& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (file < 0) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
-  if (::flock(file, LOCK_EX | LOCK_NB) == 0) return file;  // held as long as this process lives
-  ::close(file);
-  return -1;
-}
-
-// Returns null where another `tarn record` uses the region.
-std::unique_ptr<process_recording> open_region(const std::string& path, bool is_new, std::uint32_t sources,
-                                               std::uint64_t interval) {
-  const int file = lock_file(path, O_RDWR);
-  if (file < 0) return nullptr;
-  return is_new ? std::make_unique<process_recording>(file, sources, interval, attached_region_bytes)
-                : std::make_unique<process_recording>(file, sources, interval);
+std::unique_ptr<process_recording> open_region(const record_request& request, std::uint32_t sources,
+                                               const std::string& path, bool is_new) {
+  const int file = lock_for_recording(request.process, path, O_RDWR);
+  return is_new ? std::make_unique<process_recording>(file, sources, request.interval, attached_region_bytes)
+                : std::make_unique<process_recording>(file, sources, request.interval);
 }
 
 format::end_facts end_of(const process_recording& recording, const watched_process& process) {
@@ -124,8 +113,8 @@ bool record_watched(const record_request& request, const watched_process& watche
   std::uint32_t sources = request.records_heap ? source_bit(heap_kind) : 0;
   if (request.records_locks) sources |= source_bit(lock_kind);
   if (sources == 0 && !request.records_cpu) sources = source_bit(heap_kind) | source_bit(lock_kind);
-  if (::kill(process, 0) == 0 && lock_file(fmt::format("/proc/{}", process), O_RDONLY | O_DIRECTORY) < 0)
-    fail_in_use(process);
+  if (::kill(process, 0) == 0)  // from here on until this process ends
+    lock_for_recording(process, fmt::format("/proc/{}", process), O_RDONLY | O_DIRECTORY);
   require_attachable(process);
   format::program_facts facts = facts_of(words_of(process), sources, request.interval);
   facts.process = static_cast<std::uint64_t>(process);
@@ -139,8 +128,7 @@ bool record_watched(const record_request& request, const watched_process& watche
   detach_on_signals();
   std::unique_ptr<process_recording> recording;
   const attachment attached = attach_to(process, library, [&](const std::string& path, bool is_new) {
-    recording = open_region(path, is_new, sources, request.interval);
-    return recording != nullptr;
+    recording = open_region(request, sources, path, is_new);
   });
   is_attached = true;
   take_samples(sampler.get());  // drops the samples from before the recording

@@ -11,6 +11,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/collect/attach.hpp"
+#include "profiler/collect/namespaces.hpp"
 #include "profiler/collect/watched_process.hpp"
 
 namespace tarn::command {
@@ -51,11 +52,17 @@ recording_command recorder_control::next() const {
 
 void command_recorder(pid_t process, recording_command command) {
   const std::string region_path = find_region(process);
-  if (region_path.empty()) fail(exit_code::io_error, "process {} is not recorded; see tarn record --help", process);
+  const auto fail_as_unrecorded = [&] {
+    fail(exit_code::io_error, "process {} is not recorded; see tarn record --help", process);
+  };
+  if (region_path.empty()) fail_as_unrecorded();
   const region_file region(region_path);
   const control_facts before = region.control();
   if (region.has_spares())
     fail(exit_code::usage, "process {} is recorded with its children, which cannot be stopped", process);
+  const std::uint32_t own_number = own_number_of(process, static_cast<std::uint32_t>(process));
+  const bool is_child = own_number != region.process() && own_number != before.recorder && before.recorder != 0;
+  if (is_child) fail_as_unrecorded();
   const bool is_start = command == recording_command::start;
   const std::string path = fmt::format("/proc/{}/fd/{}", before.recorder, before.descriptor);
   const int pipe = before.recorder == 0 ? -1 : ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);

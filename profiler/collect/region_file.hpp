@@ -56,6 +56,8 @@ class region_file {
   }
   // Returns the descriptor of the region that `process`, of our namespace, took; -1 for none.
   int descriptor_of(std::uint32_t process) const;
+  // Returns the number that the counting process has for itself. Its children of fork have the file, too.
+  std::uint32_t process() const { return header_->process.load(); }
   // Returns the kernel's number of the first thread, which is also the process's; 0 while there is none.
   int first_thread() const;
   std::uint32_t sources() const { return header_->sources; }

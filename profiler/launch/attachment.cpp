@@ -2,12 +2,6 @@
 
 #include "profiler/base/failure.hpp"
 
-namespace tarn::command {
-void fail_in_use(pid_t process) {
-  fail(exit_code::io_error, "process {} is recorded already, by another tarn record; end that first", process);
-}
-}  // namespace tarn::command
-
 #if defined(__x86_64__)
 #include <elf.h>
 #include <fcntl.h>
@@ -30,17 +24,22 @@ void fail_in_use(pid_t process) {
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "profiler/format/process_page.hpp"
+#include "profiler/format/region.hpp"
 #include "profiler/format/unhooked.hpp"
 #include "profiler/launch/access.hpp"
 #include "profiler/launch/filters.hpp"
 #include "profiler/launch/injected_code.hpp"
+#include "profiler/launch/loader_locks.hpp"
 #include "profiler/launch/recorder_image.hpp"
+#include "profiler/launch/recording_lock.hpp"
 #include "profiler/launch/remote_process.hpp"
 #include "profiler/launch/remote_stacks.hpp"
 #include "profiler/launch/traced_thread.hpp"
@@ -60,6 +59,38 @@ std::string link_of(const std::string& path) {
   return fs::read_symlink(path, error).string();
 }
 
+// Returns what the recorder that is loaded at `start` says of the process; nothing where it is not loaded to its end.
+std::optional<format::process_states> states_of(const remote_process& process, remote_address start) {
+  const remote_address pointer = process.function_of(start, format::process_page_symbol);
+  const auto page = process.value_at<remote_address>(pointer);
+  return page && *page != 0 ? process.value_at<format::process_states>(*page) : std::nullopt;
+}
+
+// Returns the `tarn record` that started the program of the process; 0 where it has ended, or is not seen from here.
+pid_t starter_of(pid_t process) {
+  const std::string setting = std::string(format::region_variable) + "=/proc/";
+  std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
+  for (std::string variable; std::getline(file, variable, '\0');) {
+    if (!variable.starts_with(setting)) continue;
+    const std::string path = variable.substr(setting.size());
+    return (link_of("/proc/" + path) + ' ').starts_with(region_link) ? std::atoi(path.c_str()) : 0;
+  }
+  return 0;
+}
+
+// Throws a failure where the process has the recorder since the start of its program. Its hooks have no switch.
+void require_no_start_by_recorder(const remote_process& process) {
+  const remote_address start = process.module_start(recorder_name);
+  if (start == 0 || process.module_start(loaded_library) != 0) return;
+  const pid_t number = process.number();
+  if (const auto states = states_of(process, start); states && states->is_recorded != 0)
+    fail_in_use(number, starter_of(number));
+  fail(exit_code::io_error,
+       "process {} comes from a program that tarn record started, and is not recorded: start that program with tarn "
+       "record --follow, or without tarn record",
+       number);
+}
+
 // Returns the path of the region that the process counts in, or counted in; empty if there is none.
 std::string region_of(const remote_process& process) {
   for (const int descriptor : process.descriptors()) {
@@ -69,7 +100,8 @@ std::string region_of(const remote_process& process) {
   return {};
 }
 
-// Returns the files that an earlier `tarn record` made in the process, and that nothing there uses: it was killed.
+// Returns the files that an earlier `tarn record` made in the process, or in its parent before the fork, and that
+// nothing there uses: it was killed, or the parent has them.
 std::vector<int> recorder_files_of(const remote_process& process) {
   std::vector<int> files;
   for (const int descriptor : process.descriptors()) {
@@ -266,35 +298,6 @@ struct stopped_thread {
   steady::time_point since;
 };
 
-// The locks of the loader, which dlopen() and dl_iterate_phdr() hold while they call functions of the program.
-class loader_locks {
- public:
-  explicit loader_locks(const remote_process& process)
-      : process_(process), data_(process.function_of(process.module_start("/ld-"), "_rtld_global")) {}
-
-  // Returns a thread that has one; 0 if none has.
-  pid_t holder() const {
-    struct mutex {  // the beginning of a pthread_mutex_t
-      std::uint32_t lock, count, owner, users, kind;
-    };
-    std::array<std::byte, 4096> data;
-    if (data_ == 0 || !process_.read(data_, data.data(), data.size())) return 0;
-    for (std::size_t offset = 0; offset + sizeof(mutex) <= data.size(); offset += alignof(pthread_mutex_t)) {
-      mutex part;
-      std::memcpy(&part, data.data() + offset, sizeof part);
-      if (part.lock == 0 || part.count == 0 || part.users != 1 || part.kind != PTHREAD_MUTEX_RECURSIVE) continue;
-      for (const pid_t thread : threads_of(process_.number())) {
-        if (static_cast<std::uint32_t>(process_.own_number_of(thread)) == part.owner) return thread;
-      }
-    }
-    return 0;
-  }
-
- private:
-  const remote_process& process_;
-  remote_address data_;
-};
-
 stopped_thread stop_one(const remote_process& process) {
   constexpr std::chrono::seconds patience{20}, patience_for_lock{5};
   const auto begun = steady::now();
@@ -476,13 +479,11 @@ void require_attachable(pid_t process) {
          "it",
          process);
   }
-  if (target.module_start(recorder_name) != 0 && target.module_start(loaded_library) == 0) {
-    fail(exit_code::io_error, "process {} was started by tarn record and is recorded already", process);
-  }
+  require_no_start_by_recorder(target);
 }
 
 attachment attach_to(pid_t process, const std::string& library,
-                     const std::function<bool(const std::string& path, bool is_new)>& prepare) {
+                     const std::function<void(const std::string& path, bool is_new)>& prepare) {
   const remote_process target(process);
   const injected_code code = find_room_for_code(target);
   const recorder_image image(library);
@@ -494,12 +495,19 @@ attachment attach_to(pid_t process, const std::string& library,
     const remote_address address = target.function_of(start, name);
     return address == 0 ? 0 : address - start;
   };
-  const remote_address attach = offset_of("tarn_recorder_attach"), counter = offset_of("tarn_recorder_attachments");
-  if (attach == 0 || counter == 0) fail(exit_code::io_error, "{}: it is of another version of Tarn", library);
+  const remote_address attach = offset_of("tarn_recorder_attach");
+  if (attach == 0 || offset_of(format::process_page_symbol) == 0) {
+    if (result.is_new) fail(exit_code::io_error, "{}: it is of another version of Tarn", library);
+    fail(exit_code::io_error,
+         "process {} has the recorder of another version of Tarn; use the tarn of that version, or restart the process",
+         process);
+  }
   const bool is_loaded = !result.is_new;
-  unsigned attachments = 0;
-  if (is_loaded && !target.read(start + counter, &attachments, sizeof attachments)) attachments = 0;
-  result.is_new = attachments == 0;
+  if (is_loaded) {
+    const auto states = states_of(target, start);
+    if (!states) fail_as_forked_under_loader(process);
+    result.is_new = states->has_region == 0;
+  }
   if (!result.is_new) {
     result.region = region_of(target);
     if (result.region.empty()) {
@@ -507,7 +515,7 @@ attachment attach_to(pid_t process, const std::string& library,
            "process {} was recorded before and has closed the recorder's files; it can be recorded after a new start",
            process);
     }
-    if (!prepare(result.region, false)) fail_in_use(process);
+    prepare(result.region, false);
   }
   const remote_address open = c_function(target, "dlopen");
   if (open == 0) fail(exit_code::io_error, "process {} has no dlopen: its C library is too old", process);
@@ -522,7 +530,7 @@ attachment attach_to(pid_t process, const std::string& library,
   if (result.is_new) {
     file = caller.make_file("tarn-record");
     result.region = target.path_of(static_cast<int>(file));
-    if (!prepare(result.region, true)) fail_in_use(process);
+    prepare(result.region, true);
   }
   const auto hooked = static_cast<std::int64_t>(caller.call(start + attach, file, library_file));
   // A recorder that was killed leaves the hooks in place, and this one takes them over.
@@ -565,7 +573,7 @@ namespace {
 [[noreturn]] void refuse() { fail(exit_code::missing, "--pid: only on x86-64; start the program with tarn record"); }
 }  // namespace
 void require_attachable(pid_t) { refuse(); }
-attachment attach_to(pid_t, const std::string&, const std::function<bool(const std::string&, bool)>&) { refuse(); }
+attachment attach_to(pid_t, const std::string&, const std::function<void(const std::string&, bool)>&) { refuse(); }
 std::chrono::nanoseconds detach_from(pid_t) { refuse(); }
 bool has_recorder(pid_t) { refuse(); }
 }  // namespace tarn::command

@@ -13,20 +13,17 @@ namespace tarn::command {
 struct attachment {
   std::chrono::nanoseconds stopped{};
   std::string region;  // its path
-  bool is_new = true;  // false: the process was recorded before, and continues in its region
+  bool is_new = true;  // false: the process itself was recorded before, and continues in its region
   long unhooked = 0;   // format::unhooked_bit of functions whose calls are not all recorded
 };
 
 // Throws a failure with the reason why the process cannot be recorded from now on, and the cure.
 void require_attachable(pid_t process);
 
-// Throws the failure that another `tarn record` records the process.
-[[noreturn]] void fail_in_use(pid_t process);
-
 // Loads `library` unless it is loaded already, and hooks the functions. `prepare` makes a region of the memory file of
-// a path, or takes over its region; it returns false for one that another `tarn record` uses.
+// a path, or takes over its region.
 attachment attach_to(pid_t process, const std::string& library,
-                     const std::function<bool(const std::string& path, bool is_new)>& prepare);
+                     const std::function<void(const std::string& path, bool is_new)>& prepare);
 
 // Removes the hooks. Returns how long the thread that did it was stopped. Throws a failure if the recorder is no longer
 // in the process.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <optional>
+#include <utility>
 
 #include "profiler/preload/base/filter.hpp"
 #include "profiler/preload/dispatch.hpp"
@@ -30,6 +31,8 @@ namespace {
 using detail::has_started;
 using detail::is_inside_recorder;
 
+constinit bool has_fork_handlers = false;  // a child of fork has them, too
+
 bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
 
 bool set_up_blocks() noexcept {
@@ -42,11 +45,7 @@ bool set_up_blocks() noexcept {
 }
 bool set_up() noexcept { return (!has(format::heap_kind) || set_up_blocks()) && set_up_sites(); }
 
-// A child of fork shares the parent's region and must not count there. It counts in a region of its own, or not at
-// all if there is none: the kernel has wiped the page that marks this process as recorded.
-void in_child() noexcept {
-  if (!has_started.load(std::memory_order_relaxed)) return;
-  is_inside_recorder = true;
+void forget_parent() noexcept {
   begin_memory_anew();
   begin_python_codes_anew();
   begin_threads_anew();
@@ -54,6 +53,14 @@ void in_child() noexcept {
   begin_waits_anew();
   begin_locks_anew();
   begin_regions_anew();
+}
+
+// A child of fork shares the parent's region and must not count there. It counts in a region of its own, or not at
+// all if there is none: the kernel has wiped the page that marks this process as recorded.
+void in_child() noexcept {
+  if (!has_started.load(std::memory_order_relaxed)) return;
+  is_inside_recorder = true;
+  forget_parent();
   const bool keeps_recording = follow_fork() && set_up();
   if (keeps_recording && has(format::heap_kind)) note_own_malloc_anew();
   is_inside_recorder = false;
@@ -68,7 +75,7 @@ void in_child() noexcept {
 bool start() noexcept {
   if (!set_up()) return false;
   prepare_threads();
-  ::pthread_atfork(nullptr, note_unrecorded_fork, in_child);
+  if (!std::exchange(has_fork_handlers, true)) ::pthread_atfork(nullptr, note_unrecorded_fork, in_child);
   has_started.store(true, std::memory_order_release);  // release: a thread that sees it sees the tables
   return true;
 }
@@ -148,6 +155,17 @@ void read_python_frames(thread& self, const caller& caller) noexcept {
 }
 
 }  // namespace
+
+void begin_thread_anew() noexcept {
+  thread::forget_own();
+  leave_all_regions();
+}
+
+void begin_process_anew() noexcept {
+  is_inside_recorder = false;
+  forget_parent();
+  leave_inherited_region();
+}
 
 bool start_late(long file) noexcept {
   detail::is_heap_off.store(false, std::memory_order_relaxed);

@@ -118,6 +118,11 @@ class hidden_thread {
 // Begins to record a program that has run without the recorder, in the region of the file. Returns false if there is no
 // memory.
 bool start_late(long file) noexcept;
+// Leaves the region of the parent, in a child of fork that is recorded by itself. Its hooks must not lead here
+// meanwhile, except those of the calling thread.
+void begin_process_anew() noexcept;
+// The same for the thread that has forked, which may be another one than the caller of begin_process_anew().
+void begin_thread_anew() noexcept;
 // Finds out how the operators new and delete behind ours allocate (new_delete.cpp).
 void find_operators() noexcept;
 

@@ -83,11 +83,15 @@ void count_heap_violation(const caller& caller) noexcept {
   if (guard) count_violation(guard.self(), format::heap_calls, site_from(guard.self(), caller));
 }
 
+void leave_all_regions() noexcept {
+  regions = {};
+  current_region = 0;
+}
+
 void begin_regions_anew() noexcept {
   adding.begin_anew();
   region_records = {};
-  regions = {};
-  current_region = 0;
+  leave_all_regions();
 }
 
 }  // namespace tarn::preload

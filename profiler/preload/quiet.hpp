@@ -20,6 +20,8 @@ void count_violation(thread& self, format::violation_counter counter, std::uint3
 // Counts a heap call as a violation, for a thread that has not entered the recorder.
 void count_heap_violation(const caller& caller) noexcept;
 
+// Lets the calling thread be in no region.
+void leave_all_regions() noexcept;
 // Leaves all regions in a child of fork: the rest of a region counts no violations there.
 void begin_regions_anew() noexcept;
 

@@ -236,8 +236,11 @@ std::uint32_t thread::take_number() noexcept {
 void ask_for_no_thread() noexcept { may_ask.store(false, std::memory_order_relaxed); }
 void note_thread_name() noexcept { names_differ.store(true, std::memory_order_relaxed); }
 
+// A child that was forked without the handlers of fork may be recorded later: the key that it has inherited leads to
+// threads that count for its parent.
 void prepare_threads() noexcept {
   find_id();
+  if (has_end_key) ::pthread_key_delete(end_key);
   has_end_key = ::pthread_key_create(&end_key, thread::end_of_key) == 0 && end_key < keys_in_thread;
   thread::note_stack(main_stack());
 }
@@ -450,15 +453,17 @@ format::violation_cell* thread::violation_cell_of(std::uint32_t site, std::uint3
 void thread::count_unknown() noexcept { preload::add(record_->unknown, 1); }
 void thread::count_dropped() noexcept { preload::add(record_->dropped, 1); }
 
-void thread::forget_all() noexcept { current_ = shared = plain_thread = sampled_locker = nullptr; }
+void thread::forget_own() noexcept {
+  current_ = plain_thread = sampled_locker = nullptr;
+  own_counts = known_counts = nullptr;
+  long_ways = 0;
+}
 
 void begin_threads_anew() noexcept {
   sharing.begin_anew();
   keeping_ended.begin_anew();
-  first_ended = last_ended = nullptr;
-  thread::forget_all();
-  own_counts = known_counts = nullptr;
-  long_ways = 0;
+  first_ended = last_ended = shared = nullptr;
+  thread::forget_own();
   so_far.store(0, std::memory_order_relaxed);
   running.store(0, std::memory_order_relaxed);
 }

@@ -40,8 +40,8 @@ class thread {
   static void note_stack(const stack_limits& limits) noexcept;
   // Notes also for `tarn record` where the stack is, of a thread that has just begun.
   static void note_begin(const stack_limits& limits) noexcept;
-  // Drops all threads in a child of fork.
-  static void forget_all() noexcept;
+  // Lets the calling thread be a new one.
+  static void forget_own() noexcept;
   // Sets own_counts and plain_thread of the calling thread.
   static void choose_path() noexcept;
   // Called from the thread's exit system call.

@@ -41,10 +41,10 @@ class AttachTest(FolderTest):
         output, _ = program.communicate(timeout=HANG_S)
         self.assertEqual((output, program.returncode), ("0 wrong\n", 3))
 
-    def record(self, program, *options, sample=1024):
+    def record(self, program, *options, sample=1024, output="rec"):
         """Starts to record the program and returns once it is recorded."""
         recorder = subprocess.Popen([PATHS.tarn, "record", "--pid", str(program.pid), "--sample", str(sample),
-                                     "-o", "rec", *options], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+                                     "-o", output, *options], cwd=self.folder, stderr=subprocess.PIPE, text=True)
         self.addCleanup(recorder.communicate, timeout=HANG_S)
         self.addCleanup(recorder.kill)
         output = recorder.stderr.readline()
@@ -58,15 +58,16 @@ class AttachTest(FolderTest):
         self.assertEqual(recorder.returncode, 0, errors)
         return errors
 
-    def report(self):
-        return json.loads(self.tarn("report", "--json", "--stacks", "--quick", "--top", "100000", "rec").stdout)
+    def report(self, output="rec"):
+        return json.loads(self.tarn("report", "--json", "--stacks", "--quick", "--top", "100000", output).stdout)
 
-    def blocks_in(self, function):
-        return sum(site["allocations"] for site in self.report()["sites"]
+    def blocks_in(self, function, output="rec"):
+        return sum(site["allocations"] for site in self.report(output)["sites"]
                    if any(function in frame["function"] for frame in site["stack"]))
 
     def refused(self, process, *options, code=3, output="rec"):
-        result = self.tarn("record", "-o", output, "--pid", str(process), *options, code=code)
+        target = () if "stop" in options else ("-o", output)
+        result = self.tarn("record", *target, "--pid", str(process), *options, code=code)
         self.assertEqual(result.stdout, "")
         self.assertRegex(result.stderr, r"^tarn: [^\n]*\n$")
         return result.stderr

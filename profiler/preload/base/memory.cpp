@@ -172,6 +172,8 @@ void begin_memory_anew() noexcept {
   noting.begin_anew();
   left = nullptr;
   left_bytes = 0;
+  ranges = early_ranges;  // the others are in the region of the parent
+  max_ranges = few_ranges;
 }
 
 }  // namespace tarn::preload

@@ -27,7 +27,8 @@ void set_memory_aside() noexcept;
 // Notes the addresses of map() in this list of `max_own_ranges` from now on, with those of earlier calls.
 void note_ranges_in(format::own_range* list) noexcept;
 
-// Starts afresh in a child of fork: memory that a thread of the parent may have been changing is left alone.
+// Starts afresh in a child of fork: memory that a thread of the parent may have been changing is left alone, and so is
+// the list of note_ranges_in().
 void begin_memory_anew() noexcept;
 
 }  // namespace tarn::preload

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "profiler/format/unhooked.hpp"
 #include "profiler/preload/base/loaded_module.hpp"
@@ -56,6 +57,9 @@ extern TARN_HIDDEN const char __ehdr_start[];
 [[gnu::used]] TARN_HIDDEN constinit thread_local std::uint32_t tarn_seen_state = 0;
 }
 
+// The number of the last attachment, and of the first one of this process: the earlier ones are of a parent.
+constinit std::uint32_t attachments = 0, first_attachment = 1;
+
 namespace {
 
 using address = std::uintptr_t;
@@ -66,6 +70,7 @@ constinit std::size_t definers[name_slots] = {};
 constinit unsigned long long modules_seen = 0;
 constinit unsigned long long unloads_at_detach = 0;
 constinit lock patching;
+constinit bool has_fork_handlers = false;
 
 std::size_t slot_of(const char* name) noexcept {
   std::size_t slot = hash_of(name) % name_slots;
@@ -197,8 +202,7 @@ dl_phdr_info loader_counts() noexcept {
 }
 
 template <class Choose>
-long change_addresses(Choose choose) noexcept {
-  long changed = 0;
+void change_addresses(Choose choose) noexcept {
   for_each_module([&](const loaded_module& object, const dl_phdr_info& info) {
     modules_seen = info.dlpi_adds;
     const known_symbols symbols(object);
@@ -209,23 +213,26 @@ long change_addresses(Choose choose) noexcept {
     });
     if (!is_needed) return;
     const writable_addresses writable(object);
-    for_each_address(
-        object, symbols, [&](const attached_function& function, auto& pointer, address value, bool is_unresolved) {
-          const address target = choose(function, value, is_unresolved);
-          if (target == value) return;
-          pointer.store(target,
-                        std::memory_order_release);  // release: a thread that jumps there finds the table filled
-          ++changed;
-        });
+    for_each_address(object, symbols,
+                     [&](const attached_function& function, auto& pointer, address value, bool is_unresolved) {
+                       const address target = choose(function, value, is_unresolved);
+                       // release: a thread that jumps there finds the table filled
+                       if (target != value) pointer.store(target, std::memory_order_release);
+                     });
   });
-  return changed;
 }
 
-long hook_addresses() noexcept {
-  return change_addresses([](const attached_function& function, address value, bool is_unresolved) {
+// Returns whether anything is hooked. A child of fork has the hooks of its parent.
+bool hook_addresses() noexcept {
+  bool is_hooked = false;
+  change_addresses([&](const attached_function& function, address value, bool is_unresolved) {
+    const auto stub = reinterpret_cast<address>(function.stub);
     const bool is_next = function.next != nullptr && value == reinterpret_cast<address>(function.next);
-    return is_next || (is_unresolved && function.next != nullptr) ? reinterpret_cast<address>(function.stub) : value;
+    const address target = is_next || (is_unresolved && function.next != nullptr) ? stub : value;
+    is_hooked = is_hooked || target == stub;
+    return target;
   });
+  return is_hooked;
 }
 
 // Returns format::unhooked_bit of each function that the program's own file calls and that another function stands in
@@ -245,8 +252,8 @@ long unhooked_functions() noexcept {
   return functions;
 }
 
-long restore_addresses() noexcept {
-  return change_addresses([](const attached_function& function, address value, bool) {
+void restore_addresses() noexcept {
+  change_addresses([](const attached_function& function, address value, bool) {
     return value == reinterpret_cast<address>(function.stub) ? reinterpret_cast<address>(function.next) : value;
   });
 }
@@ -263,6 +270,8 @@ bool fill_table() noexcept {
     }
     by_name[slot_of(function->name)] = function;
   }
+  const holding guard(patching);
+  std::memset(definers, 0, sizeof definers);
   for_each_module([](const loaded_module& object, const dl_phdr_info&) {
     for (std::size_t slot = 0; slot < name_slots; ++slot) {
       if (by_name[slot] != nullptr && exported_symbol(object, by_name[slot]->name) != 0) ++definers[slot];
@@ -271,25 +280,63 @@ bool fill_table() noexcept {
   return true;
 }
 
+// A fork waits while another thread looks through the modules: otherwise the child could not do so, because the
+// loader's lock would stay taken in it. It does not wait for ever: it may have been called under that lock.
+constinit thread_local bool holds_patching = false;
+void wait_for_patching() noexcept {
+  constexpr int max_tries = 2000;
+  constexpr timespec pause{0, 20'000};
+  if (is_inside()) return;  // a handler of a signal has interrupted that very thread
+  for (int tries = 0; !holds_patching && tries < max_tries; ++tries) {
+    holds_patching = patching.try_acquire();
+    if (!holds_patching) own_call(SYS_nanosleep, &pause, nullptr);
+  }
+}
+void end_waiting() noexcept {
+  if (std::exchange(holds_patching, false)) patching.release();
+}
 // A child of fork has the hooks in its tables, and records nothing.
-void forget_in_child() noexcept { tarn_attached_state = 0; }
+void forget_in_child() noexcept {
+  end_waiting();
+  tarn_attached_state = 0;
+}
+
+// A parent may have been recorded, or just about to be, when it forked this process.
+void leave_attachments_of_parent() noexcept {
+  __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
+  patching.begin_anew();
+  first_attachment = attachments + 1;
+  begin_process_anew();
+}
 
 long begin_once(long file) noexcept {
+  leave_attachments_of_parent();
+  const hidden_thread hidden;
   if (!start_late(file)) return -ENOMEM;
   if (raw_call(SYS_gettid) != raw_call(SYS_getpid)) thread::note_stack({});
-  ::pthread_atfork(nullptr, nullptr, forget_in_child);
-  return fill_table() ? 0 : -ENOENT;
+  if (!std::exchange(has_fork_handlers, true)) ::pthread_atfork(wait_for_patching, end_waiting, forget_in_child);
+  if (!fill_table()) return -ENOENT;
+  own_page.has_region.store(1, std::memory_order_relaxed);
+  return 0;
+}
+
+long continue_again() noexcept {
+  if (tarn_attached_state != 0) return -EALREADY;
+  const hidden_thread hidden;
+  forget_sampled();
+  if (loader_counts().dlpi_subs != unloads_at_detach) doubt_modules();
+  resume_python_codes();
+  resume_recording();
+  return 0;
 }
 
 }  // namespace
 
 extern "C" {
 
-[[gnu::visibility("default")]] extern std::uint32_t tarn_recorder_attachments;
-constinit std::uint32_t tarn_recorder_attachments = 0;  // 0: nothing was recorded here yet
-
 [[gnu::used]] TARN_HIDDEN void tarn_begin_attached_thread(attached_function*) noexcept {
-  const bool is_first = tarn_seen_state == 0;
+  const bool is_first = tarn_seen_state < first_attachment;
+  if (is_first && tarn_seen_state != 0) begin_thread_anew();
   tarn_seen_state = __atomic_load_n(&tarn_attached_state, __ATOMIC_RELAXED);
   if (is_inside()) return;
   if (!is_first) {
@@ -312,35 +359,28 @@ constinit std::uint32_t tarn_recorder_attachments = 0;  // 0: nothing was record
   if (tarn_attached_state != 0) hook_addresses();
 }
 
-// Begins to record in the region of the file, or continues in the earlier region if `file` is negative. Closes the file
-// that this library came from, if `library_file` is not negative. Returns the number of the attachment, and in the
+// Begins to record in the region of the file, or continues in the process's region if `file` is negative. Closes the
+// file that this library came from, if `library_file` is not negative. Returns the number of the attachment, and in the
 // upper half unhooked_functions(), or an errno as its negative.
 TARN_EXPORT long tarn_recorder_attach(long file, long library_file) noexcept {
   if (library_file >= 0) raw_call(SYS_close, library_file);
-  if (tarn_attached_state != 0) return -EALREADY;
+  if (const long problem = file >= 0 ? begin_once(file) : continue_again(); problem != 0) return problem;
   long unhooked = 0;
   {
     const hidden_thread hidden;
-    if (file >= 0) {
-      if (const long problem = begin_once(file); problem != 0) return problem;
-    } else {
-      forget_sampled();
-      if (loader_counts().dlpi_subs != unloads_at_detach) doubt_modules();
-      resume_python_codes();
-      resume_recording();
-    }
     const holding guard(patching);
-    __atomic_store_n(&tarn_attached_state, ++tarn_recorder_attachments, __ATOMIC_RELEASE);
-    const long hooked = hook_addresses();
-    if (hooked == 0) __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
-    if (hooked == 0) return -ENOENT;
+    __atomic_store_n(&tarn_attached_state, ++attachments, __ATOMIC_RELEASE);
+    if (!hook_addresses()) {
+      __atomic_store_n(&tarn_attached_state, 0U, __ATOMIC_RELEASE);
+      return -ENOENT;
+    }
     unhooked = unhooked_functions();
   }
   if (file >= 0) {
     find_operators();
     note_own_malloc_of_program();
   }
-  return static_cast<long>(tarn_recorder_attachments) | unhooked << tarn::format::unhooked_shift;
+  return static_cast<long>(attachments) | unhooked << tarn::format::unhooked_shift;
 }
 
 // Restores all addresses. Returns 0, or an errno as its negative if nothing is recorded.

@@ -19,6 +19,12 @@ constinit format::region_header* own_region = nullptr;
 constinit process_page own_page = {};
 constinit bool has_region = false;
 
+// `tarn record` reads the page through it.
+extern "C" {
+[[gnu::visibility("default")]] extern const process_page* tarn_recorder_page;
+constinit const process_page* tarn_recorder_page = nullptr;
+}
+
 namespace {
 
 constinit format::region_header* first = nullptr;  // the started process's; null unless children are recorded
@@ -323,6 +329,9 @@ void note_unrecorded(format::region_header& header) noexcept {
 
 }  // namespace
 
+// Runs after the other constructors.
+[[gnu::constructor]] static void show_page() noexcept { tarn_recorder_page = &own_page; }
+
 bool attach(const char* const* environment) noexcept {
   const char* const path = value_of(environment, format::region_variable);
   if (path == nullptr || std::strlen(path) >= sizeof first_path) return false;
@@ -350,6 +359,12 @@ constinit thread_local std::uint64_t work_timer::inner_ticks = 0;
 bool attach_to(long file) noexcept {
   first_kept_number = 48;
   return map_region(file, nullptr);
+}
+
+void leave_inherited_region() noexcept {
+  has_region = false;
+  if (own_region != nullptr) raw_call(SYS_munmap, own_region, own_region->bytes);
+  own_region = nullptr;
 }
 
 std::atomic<std::uint32_t>* note_refused_program(const char* path, format::refusal why) noexcept {

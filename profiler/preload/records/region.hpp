@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "profiler/format/clock.hpp"
+#include "profiler/format/process_page.hpp"
 #include "profiler/format/refusal.hpp"
 #include "profiler/format/region.hpp"
 #include "profiler/preload/base/recorder_clock.hpp"
@@ -19,6 +20,8 @@ bool attach(const char* const* environment) noexcept;
 // Maps the region of the file, and closes the file, in a process that has run without one. Returns false when it cannot
 // be mapped.
 bool attach_to(long file) noexcept;
+// Unmaps the region that a child of fork has inherited.
+void leave_inherited_region() noexcept;
 
 // Takes a region of its own, in place of the parent's, in a child that fork made of a recorded process. The child's
 // one thread calls it before anything else here. Returns false when children are not recorded, or no region is left.
@@ -147,17 +150,14 @@ Record* record_at(format::offset offset) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<char*>(&header()) + offset);
 }
 
-// Says whether this process is the recorded one. A child that fork made shares the region with its parent and must
-// record nothing, so the kernel wipes this page in each child, however the child was made. No handler has to run for
-// that, and none can be too late. It begins at a page and fills one, whatever the size of the kernel's pages.
+// A child that fork made shares the region with its parent and must record nothing. The page begins at one of the
+// kernel's and fills it, whatever the size of those.
 #if defined(__aarch64__)
 constexpr std::size_t largest_page_bytes = 65536;
 #else
 constexpr std::size_t largest_page_bytes = 4096;
 #endif
-struct alignas(largest_page_bytes) process_page {
-  std::atomic<std::uint32_t> is_recorded;
-};
+struct alignas(largest_page_bytes) process_page : format::process_page {};
 extern constinit process_page own_page;  // NOLINT(bugprone-dynamic-static-initializers)
 // Ends the recording of this process, which continues unrecorded. resume_recording() takes that back.
 inline void end_recording() noexcept { own_page.is_recorded.store(0, std::memory_order_relaxed); }

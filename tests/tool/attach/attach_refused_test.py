@@ -190,12 +190,6 @@ class Refused(AttachTest):
                 break
         self.assertIn("its filter forbids all calls but read and write", self.refused(program.pid))
 
-    def test_a_program_that_tarn_record_started_is_left_alone(self):
-        recorder = self.start(PATHS.tarn, "record", "-o", "first", "--", PATHS.attached, "0")
-        children = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
-        program = children.read_text(encoding="utf-8").split()[0]
-        self.assertIn("was started by tarn record", self.refused(program))
-
 
 if __name__ == "__main__":
     main("tarn", "attached", "static")

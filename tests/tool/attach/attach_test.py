@@ -395,7 +395,8 @@ class Attach(AttachTest):
             self.assertIn(0, [code for _, code in results], results)
             for errors, code in results:
                 if code != 0:
-                    self.assertRegex(errors, r"^tarn: process \d+ is recorded already, by another tarn record; .*\n$")
+                    self.assertRegex(errors, r"^tarn: process \d+ is recorded already, by the tarn record of process "
+                                             r"\d+; .*\n$")
             maps = pathlib.Path(f"/proc/{program.pid}/maps").read_text(encoding="utf-8")
             self.assertEqual(len(re.findall(r" 00000000 .*memfd:libtarn-record\.so", maps)), 1)
             self.finish(program)
