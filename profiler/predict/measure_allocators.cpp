@@ -75,22 +75,6 @@ struct recycled_strings {
   void lap() const {}
 };
 
-template <std::size_t Bucket>
-void measure_sized(cost_model& model) {
-  constexpr std::size_t bytes = analyse::sample_bytes(Bucket);
-  measure_pairs(model, allocator_kind::pooled, Bucket, pooled_blocks<bytes>(), true);
-  if constexpr (bytes <= 64 * 1024) {
-    measure_pairs(model, allocator_kind::shared_pool, Bucket, shared_blocks<bytes>(), true);
-  } else {  // a pool of such blocks makes no sense
-    for (auto& times : model.pairs[static_cast<std::size_t>(allocator_kind::shared_pool)])
-      times[Bucket] = cost_model::unmeasured;
-    for (std::size_t lifetime = 0; lifetime < analyse::pattern_count; ++lifetime) {
-      model.pairs[static_cast<std::size_t>(allocator_kind::shared_pool)][lifetime][Bucket] =
-          model.pairs[static_cast<std::size_t>(allocator_kind::pooled)][lifetime][Bucket];
-    }
-  }
-}
-
 double copied_ns(std::size_t bytes) {
   std::vector<char> source(bytes, 1), target(bytes);
   return min_ns([&](std::size_t batches) {
@@ -105,45 +89,83 @@ double copied_ns(std::size_t bytes) {
 void measure_recycled(cost_model& model) {
   recycled_strings strings;
   auto& patterns = model.pairs[static_cast<std::size_t>(allocator_kind::recycled)];
-  patterns[static_cast<std::size_t>(lifetime_pattern::soon)].fill(soon_ns(strings));
-  patterns[static_cast<std::size_t>(lifetime_pattern::busy)].fill(busy_ns(strings));
+  const double soon = soon_ns(strings);
+  patterns[static_cast<std::size_t>(lifetime_pattern::soon)].fill(soon);
+  patterns[static_cast<std::size_t>(lifetime_pattern::busy)].fill(std::max(soon, busy_ns(strings)));
 }
 
-// The cost of running between other work is the same for all sizes, and noisy for each: this takes the median of all.
-void even_out_busy(cost_model& model) {
-  for (auto& patterns : model.pairs) {
-    auto& soon = patterns[static_cast<std::size_t>(lifetime_pattern::soon)];
-    auto& busy = patterns[static_cast<std::size_t>(lifetime_pattern::busy)];
-    if (soon[0] < 0) continue;
-    cost_model::by_size added{};
-    for (std::size_t size = 0; size < buckets; ++size) added[size] = busy[size] - soon[size];
-    std::nth_element(added.begin(), added.begin() + buckets / 2, added.end());
-    for (std::size_t size = 0; size < buckets; ++size) busy[size] = soon[size] + std::max(added[buckets / 2], 0.0);
+// Measures one allocator under test: its sizes one after the other, and in the end what they share.
+class allocator_measurement {
+ public:
+  allocator_measurement(cost_model& model, allocator_kind kind, bool has_other_threads)
+      : model_(model), kind_(kind), has_other_threads_(has_other_threads) {}
+  allocator_measurement(const allocator_measurement&) = delete;
+  allocator_measurement& operator=(const allocator_measurement&) = delete;
+  ~allocator_measurement() {
+    const double addition = median_addition(additions_);
+    auto& patterns = model_.pairs[static_cast<std::size_t>(kind_)];
+    for (double& ns : patterns[static_cast<std::size_t>(lifetime_pattern::busy)]) ns += addition;
   }
+  template <class Server>
+  void measure(std::size_t bucket, Server&& server) {
+    measure_pairs(model_, kind_, bucket, server, has_other_threads_, additions_);
+  }
+
+ private:
+  cost_model& model_;
+  allocator_kind kind_;
+  bool has_other_threads_;
+  std::vector<double> additions_;
+};
+
+void measure_pools(cost_model& model) {
+  constexpr std::size_t largest_shared = 64 * 1024;  // a pool of larger blocks makes no sense
+  {
+    allocator_measurement pooled(model, allocator_kind::pooled, true), shared(model, allocator_kind::shared_pool, true);
+    [&]<std::size_t... Bucket>(std::index_sequence<Bucket...>) {
+      (pooled.measure(Bucket, pooled_blocks<analyse::sample_bytes(Bucket)>()), ...);
+      const auto measure_shared = [&]<std::size_t Shared>() {
+        constexpr std::size_t bytes = analyse::sample_bytes(Shared);
+        if constexpr (bytes <= largest_shared) shared.measure(Shared, shared_blocks<bytes>());
+      };
+      (measure_shared.template operator()<Bucket>(), ...);
+    }(std::make_index_sequence<buckets>());
+  }
+  const auto& pooled_prices = model.pairs[static_cast<std::size_t>(allocator_kind::pooled)];
+  auto& shared_prices = model.pairs[static_cast<std::size_t>(allocator_kind::shared_pool)];
+  for (std::size_t pattern = 0; pattern < analyse::pattern_count; ++pattern) {
+    for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+      if (analyse::sample_bytes(bucket) > largest_shared)
+        shared_prices[pattern][bucket] = pooled_prices[pattern][bucket];
+    }
+  }
+}
+
+void measure_c_library(cost_model& model, c_blocks library, allocator_kind kind, bool has_other_threads) {
+  allocator_measurement measurement(model, kind, has_other_threads);
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    library.bytes = analyse::sample_bytes(bucket);
+    measurement.measure(bucket, library);
+  }
+}
+
+void measure_arena(cost_model& model) {
+  allocator_measurement measurement(model, allocator_kind::arena, false);
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket)
+    measurement.measure(bucket, arena_blocks{{}, analyse::sample_bytes(bucket)});
 }
 
 }  // namespace
 
 cost_model measure_parts() {
   cost_model model;
-  c_blocks library = library_blocks();
-  const auto measure_library = [&](allocator_kind kind, bool has_other_threads) {
-    for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-      library.bytes = analyse::sample_bytes(bucket);
-      measure_pairs(model, kind, bucket, library, has_other_threads);
-    }
-  };
-  measure_library(allocator_kind::single_threaded, false);
+  const c_blocks library = library_blocks();
+  measure_c_library(model, library, allocator_kind::single_threaded, false);
   std::thread([] {}).join();  // from here on the C library takes the paths of a process with threads
-  measure_library(allocator_kind::malloc, true);
-  [&]<std::size_t... Bucket>(std::index_sequence<Bucket...>) {
-    (measure_sized<Bucket>(model), ...);
-  }(std::make_index_sequence<buckets>());
-  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-    measure_pairs(model, allocator_kind::arena, bucket, arena_blocks{{}, analyse::sample_bytes(bucket)}, false);
-  }
+  measure_c_library(model, library, allocator_kind::malloc, true);
+  measure_pools(model);
+  measure_arena(model);
   measure_recycled(model);
-  even_out_busy(model);
   model.copy_ns = analyse::ordered_range(copied_ns(std::size_t{4} << 10), copied_ns(std::size_t{4} << 20));
   return model;
 }
@@ -151,12 +173,7 @@ cost_model measure_parts() {
 cost_model measure_preloaded() {
   cost_model model;
   std::thread([] {}).join();
-  c_blocks preloaded{::malloc, ::free, 0};
-  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-    preloaded.bytes = analyse::sample_bytes(bucket);
-    measure_pairs(model, allocator_kind::drop_in, bucket, preloaded, true);
-  }
-  even_out_busy(model);
+  measure_c_library(model, {::malloc, ::free, 0}, allocator_kind::drop_in, true);
   return model;
 }
 

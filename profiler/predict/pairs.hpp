@@ -293,19 +293,52 @@ double handed_ns(Server& server, std::size_t blocks, bool uses_two_processors) {
   return (middle(allocating) + middle(freeing)) / static_cast<double>(blocks);
 }
 
-// Measures all lifetime patterns of one allocator under test, for blocks of one size.
+// Returns soon_ns() while all holes of the heap that fit are in use, so that a block comes from its end.
+template <class Server>
+double soon_at_end_ns(Server& server, std::size_t blocks_to_hold) {
+  std::vector<void*> blocks(blocks_to_hold);
+  for (void*& block : blocks) block = server.get();
+  const double ns = soon_ns(server);
+  for (void* const block : blocks) server.put(block);
+  server.lap();
+  return ns;
+}
+
+// Returns soon_ns() while a block is cut from a hole of the heap that has room for many.
+template <class Server>
+double soon_in_hole_ns(Server& server, std::size_t blocks_in_hole) {
+  std::vector<void*> blocks(blocks_in_hole);
+  const pin hold(server, blocks);
+  return soon_ns(server);
+}
+
+// The time that a pair takes longer between other work is the same for all sizes, and noisy for each: this is the
+// median of all.
+inline double median_addition(std::vector<double> additions) {
+  const auto middle = additions.begin() + static_cast<std::ptrdiff_t>(additions.size() / 2);
+  std::nth_element(additions.begin(), middle, additions.end());
+  return std::max(*middle, 0.0);
+}
+
+// Measures all lifetime patterns of one allocator under test, for blocks of one size. Above the size that the C library
+// keeps by thread, the price depends on the state of its heap: the cheapest is that of `soon`, and that of a hole is
+// the one of `busy`, which lacks the addition for other work. Appends that to `additions`.
 template <class Server>
 void measure_pairs(analyse::cost_model& model, analyse::allocator_kind kind, std::size_t bucket, Server&& server,
-                   bool has_other_threads) {
+                   bool has_other_threads, std::vector<double>& additions) {
   using analyse::lifetime_pattern;
   const std::size_t bytes = analyse::sample_bytes(bucket);
   const auto set = [&](lifetime_pattern lifetime, double ns) {
     model.pairs[static_cast<std::size_t>(kind)][static_cast<std::size_t>(lifetime)][bucket] = ns;
   };
-  set(lifetime_pattern::soon, soon_ns(server));
-  set(lifetime_pattern::busy, busy_ns(server));
+  constexpr std::size_t max_blocks = 4096;
+  const double at_end = soon_at_end_ns(server, batch_blocks(max_blocks, bytes));
+  const double in_hole = soon_in_hole_ns(server, batch_blocks(burst_blocks, bytes));
+  set(lifetime_pattern::soon, std::min(at_end, in_hole));
+  set(lifetime_pattern::busy, in_hole);
+  additions.push_back(busy_ns(server) - soon_ns(server));
   set(lifetime_pattern::burst, burst_ns(server, batch_blocks(burst_blocks, bytes)));
-  set(lifetime_pattern::cold, batch_ns(server, shuffle_order(batch_blocks(4096, bytes))));
+  set(lifetime_pattern::cold, batch_ns(server, shuffle_order(batch_blocks(max_blocks, bytes))));
   if (!has_other_threads) return;
   const std::size_t blocks = batch_blocks(128, bytes);
   for (int warm = 0; warm < 2; ++warm) handed_ns(server, blocks, false);  // until no memory is new

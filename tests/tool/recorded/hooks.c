@@ -56,6 +56,10 @@ EXPORT int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   CHECK("pthread_key_create");
   return ((int (*)(pthread_key_t*, void (*)(void*)))next("pthread_key_create"))(key, destructor);
 }
+EXPORT int pthread_key_delete(pthread_key_t key) {
+  CHECK("pthread_key_delete");
+  return ((int (*)(pthread_key_t))next("pthread_key_delete"))(key);
+}
 EXPORT void* dlopen(const char* file, int flags) {
   CHECK("dlopen");
   return ((void* (*)(const char*, int))dlvsym(RTLD_NEXT, "dlopen", "GLIBC_2.34"))(file, flags);
@@ -64,8 +68,14 @@ EXPORT int dl_iterate_phdr(int (*callback)(struct dl_phdr_info*, size_t, void*),
   CHECK("dl_iterate_phdr");
   return ((int (*)(int (*)(struct dl_phdr_info*, size_t, void*), void*))next("dl_iterate_phdr"))(callback, data);
 }
-static const char* const watched[] = {
-    "dlsym", "dladdr1", "dlopen", "dl_iterate_phdr", "on_exit", "__register_atfork", "pthread_key_create"};
+static const char* const watched[] = {"dlsym",
+                                      "dladdr1",
+                                      "dlopen",
+                                      "dl_iterate_phdr",
+                                      "on_exit",
+                                      "__register_atfork",
+                                      "pthread_key_create",
+                                      "pthread_key_delete"};
 
 static int find_recorder(struct dl_phdr_info* info, size_t size, void* is_found) {
   (void)size;

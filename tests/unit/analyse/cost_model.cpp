@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
+#include "profiler/predict/pairs.hpp"
 #include "unit/analyse/recordings.hpp"
 
 namespace tarn::analyse {
@@ -70,4 +73,35 @@ TEST(costs, of_a_pattern_that_a_server_has_not_are_those_of_the_nearest) {
 }
 
 }  // namespace
+// Counts its requests by the blocks in use.
+struct counted_blocks {
+  void* get() {
+    ++requests.at(static_cast<std::size_t>(in_use++));
+    return block.data();
+  }
+  void put(void*) { --in_use; }
+  void lap() const {}
+  std::array<char, 8> block{};
+  std::array<int, 16> requests{};
+  int in_use = 0;
+};
+
+TEST(pairs, are_timed_at_the_end_of_a_heap_and_in_a_hole) {
+  constexpr std::size_t neighbours = 10;
+  counted_blocks at_end, in_hole;
+  EXPECT_GE(command::soon_at_end_ns(at_end, neighbours), 0);
+  EXPECT_GT(at_end.requests[neighbours], 100);  // while all others are in use
+  EXPECT_EQ(at_end.requests[neighbours - 1], 1);
+  EXPECT_EQ(at_end.in_use, 0);
+  EXPECT_GE(command::soon_in_hole_ns(in_hole, neighbours), 0);
+  EXPECT_GT(in_hole.requests[1], 100);  // while the last one alone holds the end
+  EXPECT_EQ(in_hole.requests[neighbours], 1);
+  EXPECT_EQ(in_hole.in_use, 0);
+}
+
+TEST(pairs, have_the_median_of_what_other_work_adds) {
+  EXPECT_EQ(command::median_addition({3, 50, 1}), 3);
+  EXPECT_EQ(command::median_addition({-3, -50, 1}), 0);  // a machine that has become faster meanwhile
+}
+
 }  // namespace tarn::analyse
