@@ -44,6 +44,7 @@
 #include "profiler/findings/waits/system_calls.hpp"
 #include "profiler/format/clock.hpp"
 #include "profiler/format/part.hpp"
+#include "profiler/launch/access.hpp"
 #include "profiler/launch/launchers.hpp"
 #include "profiler/launch/library.hpp"
 #include "profiler/launch/processor_counts.hpp"
@@ -352,6 +353,7 @@ process_recording& keep_one(children& child_processes, process_recording& launch
 
 [[noreturn]] void record(const record_request& request, const std::vector<std::string>& arguments) {
   constexpr auto file = "libtarn-record.so";
+  require_proc();
   const std::string library = find_library(file, request.library);
   const std::string program = find_program(arguments.front());
   const start method = check_preloadable(arguments.front(), program, file);

@@ -193,6 +193,7 @@ bool record_watched(const record_request& request, const watched_process& watche
 // A process that ends while it is looked at has no program, no C library and no threads, each of which has a message of
 // its own.
 void record_attached(const record_request& request) {
+  require_proc();
   const pid_t process = request.process;
   if (const pid_t owner = process_of_thread(process); owner != 0 && owner != process) {
     fail(exit_code::io_error, "{} is a thread of process {}; record that: tarn record --pid {}", process, owner, owner);

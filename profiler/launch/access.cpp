@@ -79,6 +79,12 @@ pid_t number_in_status(pid_t process, std::string_view name) {
 
 }  // namespace
 
+void require_proc() {
+  if (::access("/proc/self/fd", F_OK) == 0) return;
+  fail(exit_code::missing,
+       "/proc is not mounted here, through which a program gets its recorder; mount it: mount -t proc proc /proc");
+}
+
 // Checks whether the process may be read. The kernel compares the effective user with the owner for a file in /proc,
 // and the real user for memory (process_vm_readv).
 void require_readable(pid_t process) {

@@ -5,6 +5,9 @@
 
 namespace tarn::command {
 
+// Throws a failure where /proc is not mounted, as in a bare chroot.
+void require_proc();
+
 // Throws a failure unless /proc shows this user the open files and the environment of `process`.
 void require_readable(pid_t process);
 

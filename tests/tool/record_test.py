@@ -429,6 +429,18 @@ class Record(FolderTest):
             self.skipTest("no /dev/full")
         self.assertIn("No space left", self.tarn("record", "-o", "/dev/full", "--", "true", code=3).stderr)
 
+    def test_without_proc_no_program_is_started(self):
+        way = ["unshare", "--mount", "sh", "-c"]
+        if subprocess.run([*way, "mount -t tmpfs none /proc"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("may not mount a file system here")
+        library = pathlib.Path(PATHS.tarn).parents[1] / "lib/libtarn-record.so"
+        for options in "", f"--lib '{library}'":
+            for target in "-- touch started", "--pid 1":
+                command = f"mount -t tmpfs none /proc; '{PATHS.tarn}' record {options} -o rec {target}"
+                result = self.run_program(*way, command, code=5)
+                self.assertRegex(result.stderr, r"^tarn: /proc is not mounted here, [^\n]*\n$")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_a_full_disk_is_left_without_empty_files(self):
         way = ["unshare", "--mount", "sh", "-c"]
         if subprocess.run([*way, "mount -t tmpfs none /mnt"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
