@@ -225,6 +225,10 @@ bool parse_option(options& target, option_id id, std::string_view value, text& r
       if (!number) return refuse();
       target.sample_guards = static_cast<std::uint32_t>(*number);
       return true;
+    case option_id::thread_heaps:
+      if (!number) return refuse();
+      target.thread_heaps = static_cast<std::uint32_t>(*number);
+      return true;
     case option_id::guard:
       if (!flag) return refuse();
       target.uses_guard = *flag;
@@ -263,6 +267,7 @@ void append_value(text& line, const options& source, option_id id) noexcept {
     case option_id::increment: line.decimal(source.increment); break;
     case option_id::guard: line.append(source.uses_guard ? '1' : '0'); break;
     case option_id::sample_guards: line.decimal(source.sample_guards); break;
+    case option_id::thread_heaps: line.decimal(source.thread_heaps); break;
     case option_id::harden: line.append(source.is_hardened ? '1' : '0'); break;
     case option_id::background_purge: line.append(source.purges_in_background ? '1' : '0'); break;
     case option_id::stats: line.append(choice_name(option, static_cast<unsigned>(source.stats))); break;

@@ -26,6 +26,7 @@ enum class option_id : std::uint8_t {
   background_purge,
   sample_guards,
   harden,
+  thread_heaps,
 };
 
 enum class option_kind : std::uint8_t { milliseconds, bytes, flag, choice, path, number };
@@ -51,6 +52,7 @@ inline constexpr bool uses_guard_by_default = TARN_GUARD != 0;
 inline constexpr std::uint64_t max_milliseconds = 3'600'000;        // an hour
 inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << 47;  // the address space of a process
 inline constexpr std::uint64_t max_samples_apart = 1'000'000'000;
+inline constexpr std::uint64_t max_thread_heaps = 1'000'000;
 inline constexpr std::size_t max_path_bytes = 1023;
 inline constexpr std::size_t max_option_name_bytes = 32;
 
@@ -77,6 +79,8 @@ inline constexpr option_info option_table[] = {
      "Puts one in this many allocations between inaccessible pages, to find misuse; 0, limit and guard turn it off."},
     {option_id::harden, "harden", option_kind::flag, "0", 0, 1, "",
      "1: finds writes after free, overruns and wrong sizes, in 1.04 to 1.9 times the time; guard=1 replaces it."},
+    {option_id::thread_heaps, "thread_heaps", option_kind::number, "0", 0, max_thread_heaps, "",
+     "Threads at a time that have heaps of their own; further ones share four heaps for each processor; 0: all."},
 };
 inline constexpr std::size_t option_count = sizeof option_table / sizeof option_table[0];
 
@@ -91,6 +95,7 @@ struct options {
   bool purges_in_background = true;
   bool is_hardened = false;
   std::uint32_t sample_guards = 5000;  // 0: none; 1: each, until no slot is left
+  std::uint32_t thread_heaps = 0;      // 0: no limit
   std::uint64_t limit = 0;             // bytes; 0: no limit
   std::uint64_t initial = 0;           // bytes
   std::uint64_t increment = 0;         // bytes; 0: as needed

@@ -76,11 +76,12 @@ bool trim() noexcept {
     const heaps::owner_scope hold(*thread_heap);
     purged += trim_one(*thread_heap);
   }
-  {
-    heaps::heap& process = *threads::process_heap();
-    const platform::locked hold(process.mutex);
-    purged += trim_one(process);
-  }
+  const auto trim_shared = [&](heaps::heap& shared_heap) {
+    const heaps::owner_scope hold(shared_heap);
+    purged += trim_one(shared_heap);
+  };
+  trim_shared(*threads::process_heap());
+  for (heaps::heap* const shared_heap : threads::heaps_of_several()) trim_shared(*shared_heap);
   // These are slabs that their owners would return if they looked.
   const bool may_visit = threads::may_visit();
   heaps::registry::for_all([&](heaps::heap& member_heap) {

@@ -98,6 +98,7 @@ void prepare_fork() noexcept {
     for_each_added_lock([](platform::mutex& lock) { lock.lock_for_fork(); });
     heaps::heap::visit_lock().lock_for_fork();
     process_heap()->mutex.lock_for_fork();
+    for (heaps::heap* const heap : heaps_of_several()) heap->mutex.lock_for_fork();
     registry::lock().lock_for_fork();
     heaps::spaces::lock_all();
     heaps::central().lock().lock_for_fork();
@@ -117,6 +118,7 @@ void finish_fork_in_parent() noexcept {
   heaps::central().lock().unlock_after_fork();
   heaps::spaces::unlock_all();
   registry::lock().unlock_after_fork();
+  for (heaps::heap* const heap : heaps_of_several()) heap->mutex.unlock_after_fork();
   process_heap()->mutex.unlock_after_fork();
   heaps::heap::visit_lock().unlock_after_fork();
   for_each_added_lock([](platform::mutex& lock) { lock.unlock_after_fork(); });
@@ -138,6 +140,7 @@ void finish_fork_in_child() noexcept {
     current->owner_thread.store(number, std::memory_order_relaxed);
     current->visits.reset_after_fork();
   }
+  count_threads_of_child();
   forking_thread = number;  // an outer fork still needs it
   if (!section.leave_in_child()) return;
   pages::space::note_lost_threads();
@@ -145,6 +148,7 @@ void finish_fork_in_child() noexcept {
   heaps::central().reset_after_fork();
   heaps::spaces::reset_all();
   process_heap()->mutex.reset();
+  for (heaps::heap* const heap : heaps_of_several()) heap->mutex.reset();
   heaps::heap::visit_lock().reset();
   for_each_added_lock([](platform::mutex& lock) { lock.reset(); });
   streams::reset();

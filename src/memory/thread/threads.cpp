@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -77,6 +78,53 @@ void report_missing_initial(std::size_t bytes) noexcept {
   }
 }
 
+// With the option thread_heaps, so many threads at a time have heaps of their own. The others share these heaps, which
+// are made at the start: a fork must find each of them. A thread keeps the heap that it gets, and takes its lock in
+// each call. With four heaps for each processor, two threads that run at once seldom want the same lock
+// (docs/design/thread-heaps.md).
+constexpr std::uint32_t shared_heaps_of_processor = 4;
+constexpr std::uint32_t max_shared_heaps = 64;
+constinit heaps::heap* shared_heaps[max_shared_heaps] = {};
+constinit std::uint32_t shared_heap_count = 0;
+constinit std::atomic<std::uint32_t> heap_threads{0};    ///< threads that have heaps of their own
+constinit std::atomic<std::uint32_t> shared_threads{0};  ///< threads that have got a shared heap so far
+
+// Makes a heap that any thread may use, under its lock.
+heaps::heap* make_shared_heap(const char* name, const base::options& options) noexcept {
+  heaps::heap* const heap = registry::create(heaps::central(), name);
+  if (heap == nullptr) return nullptr;
+  heap->add_trait(heaps::heap_trait::shared);
+  if (options.stats != base::stats_mode::off) heap->add_trait(heaps::heap_trait::counting);
+  if (options.uses_guard) heap->add_trait(heaps::heap_trait::exact);
+  return heap;
+}
+
+void make_shared_heaps(const base::options& options) noexcept {
+  if (options.thread_heaps == 0 || options.uses_guard) return;
+  cpu_set_t allowed;
+  const bool is_known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+  const std::uint32_t processors = is_known ? static_cast<std::uint32_t>(CPU_COUNT(&allowed)) : max_shared_heaps;
+  const std::uint32_t count = std::min(processors * shared_heaps_of_processor, max_shared_heaps);
+  while (shared_heap_count < count) {
+    heaps::heap* const heap = make_shared_heap("shared", options);
+    if (heap == nullptr) return;
+    shared_heaps[shared_heap_count++] = heap;
+  }
+}
+
+// Returns true if the calling thread may have a heap of its own, and counts it.
+bool take_own_heap() noexcept {
+  if (shared_heap_count == 0) return true;
+  std::uint32_t threads = heap_threads.load(std::memory_order_relaxed);
+  while (threads < base::current_options().thread_heaps) {
+    if (heap_threads.compare_exchange_weak(threads, threads + 1, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+void give_own_heap_up() noexcept {
+  if (shared_heap_count != 0) heap_threads.fetch_sub(1, std::memory_order_relaxed);
+}
+
 // Runs when a thread with a heap ends, after its C++ thread_local destructors. Destructors of other keys may run
 // later and allocate or free: they find the process's heap, so nothing needs to be registered again.
 void leave(void* value) noexcept {
@@ -84,6 +132,7 @@ void leave(void* value) noexcept {
   detail::local_heap = process;
   heap->retire();
   registry::give_idle(heap);
+  give_own_heap_up();
 }
 
 bool set_up() noexcept {
@@ -101,12 +150,9 @@ bool set_up() noexcept {
     space_settings.first_units = space_settings.segment_units;
   }
   heaps::central().configure(space_settings);
-  process = registry::create(heaps::central(), "process");
+  process = make_shared_heap("process", options);
   if (process == nullptr || pthread_key_create(&exit_key, leave) != 0) return false;
-  std::memcpy(process->name, "process", sizeof "process");
-  process->add_trait(heaps::heap_trait::shared);
-  if (options.stats != base::stats_mode::off) process->add_trait(heaps::heap_trait::counting);
-  if (options.uses_guard) process->add_trait(heaps::heap_trait::exact);
+  make_shared_heaps(options);
   return true;
 }
 
@@ -159,8 +205,17 @@ heaps::heap* start() noexcept {
     detail::local_heap = process;  // all threads share one heap, so that every free is checked at once
     return process;
   }
+  if (!take_own_heap()) {
+    const std::uint32_t number = shared_threads.fetch_add(1, std::memory_order_relaxed);
+    heaps::heap* const shared_heap = shared_heaps[number % shared_heap_count];
+    detail::local_heap = shared_heap;
+    return shared_heap;
+  }
   heaps::heap* const heap = registry::acquire();
-  if (heap == nullptr) return process;
+  if (heap == nullptr) {
+    give_own_heap_up();
+    return process;
+  }
   const base::options& options = base::current_options();
   heap->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
   {
@@ -179,6 +234,7 @@ heaps::heap* start() noexcept {
     detail::local_heap = process;
     heap->retire();
     registry::give_idle(heap);
+    give_own_heap_up();
     return process;
   }
   if (options.initial > heap->eager_bytes) {  // otherwise the heap was adopted, with the memory that it had reserved
@@ -190,6 +246,10 @@ heaps::heap* start() noexcept {
   }
   return heap;
 }
+
+std::span<heaps::heap* const> heaps_of_several() noexcept { return {shared_heaps, shared_heap_count}; }
+
+void count_threads_of_child() noexcept { heap_threads.store(own_heap() != nullptr ? 1 : 0, std::memory_order_relaxed); }
 
 heaps::heap* own_heap() noexcept {
   return was_unloaded.load(std::memory_order_relaxed) ? nullptr

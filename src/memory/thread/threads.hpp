@@ -1,6 +1,8 @@
 // Decides which heap is current: a thread gets a heap when it first allocates, and gives it up when it ends.
 #pragma once
 
+#include <span>
+
 #include "memory/heap/heap.hpp"
 
 namespace tarn::threads {
@@ -22,6 +24,13 @@ inline void* take_cached_large(detail::heap_front* front, std::size_t bytes) noe
 /// Returns the heap that any thread may use, under its own lock. Ending threads, threads without a heap, and
 /// tarn::process_heap() use it. Returns null if the process has no memory at all.
 heaps::heap* process_heap() noexcept;
+
+/// Returns the heaps, beside that of the process, that several threads use under their locks: threads beyond the option
+/// thread_heaps. Callers run initialise() first.
+std::span<heaps::heap* const> heaps_of_several() noexcept;
+
+/// Counts the threads with heaps of their own anew in a forked child, which has one thread.
+void count_threads_of_child() noexcept;
 
 /// Returns the calling thread's own heap, even while another is current; null if it has none. Callers run
 /// initialise() first.

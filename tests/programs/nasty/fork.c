@@ -123,6 +123,12 @@ CASE(fork_churn) {
 //@ broken-by fork_deadlock
 CASE(fork_churn_purged) { case_fork_churn(argument_count, arguments); }
 
+// Threads that share heaps allocate during a fork: the child must find no heap in the middle of a change.
+//@ tarn-only
+//@ env TARN_THREAD_HEAPS=1
+//@ broken-by fork_deadlock
+CASE(fork_churn_of_shared_heaps) { case_fork_churn(argument_count, arguments); }
+
 static void* allocate(void* argument) {
   for (size_t i = 0; i < 500; ++i) free(malloc(i * 7 + 1));
   return argument;

@@ -43,6 +43,47 @@ CASE(coroutine_stacks) {
   for (int i = 0; i < coroutines; ++i) free(shared[i]);
 }
 
+enum { crowd = 500, crowd_sizes = 60 };
+static pthread_mutex_t crowd_turn = PTHREAD_MUTEX_INITIALIZER;
+static sem_t crowd_served, crowd_end;
+
+static void* serve_in_crowd(void* argument) {
+  char* blocks[crowd_sizes];
+  pthread_mutex_lock(&crowd_turn);  // so that the blocks in use are those of one thread
+  for (int i = 0; i < crowd_sizes; ++i) {
+    blocks[i] = malloc((size_t)i * 64 + 10);
+    CHECK(blocks[i] != NULL);
+    fill(blocks[i], (size_t)i * 64 + 10, (unsigned)i);
+  }
+  for (int i = 0; i < crowd_sizes; ++i) {
+    CHECK(is_filled(blocks[i], (size_t)i * 64 + 10, (unsigned)i));
+    free(blocks[i]);
+  }
+  pthread_mutex_unlock(&crowd_turn);
+  sem_post(&crowd_served);
+  while (sem_wait(&crowd_end) != 0) continue;
+  return argument;
+}
+
+// Threads that sleep after they have freed their blocks keep little if they share heaps.
+//@ tarn-only
+//@ env TARN_THREAD_HEAPS=4
+//@ env TARN_BACKGROUND_PURGE=0
+//@ broken-by TARN_THREAD_HEAPS=0
+CASE(thread_heaps_bound_memory) {
+  if (guarded()) return;  // all threads share one heap
+  pthread_t threads[crowd];
+  CHECK(sem_init(&crowd_served, 0, 0) == 0 && sem_init(&crowd_end, 0, 0) == 0);
+  const size_t before = resident_bytes();
+  for (int i = 0; i < crowd; ++i) CHECK(pthread_create(&threads[i], NULL, serve_in_crowd, NULL) == 0);
+  for (int i = 0; i < crowd; ++i) {
+    while (sem_wait(&crowd_served) != 0) continue;
+  }
+  CHECK(resident_bytes() < before + ((size_t)40 << 20));
+  for (int i = 0; i < crowd; ++i) sem_post(&crowd_end);
+  for (int i = 0; i < crowd; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
 enum { ring = 4096 };
 static char* slots[ring];
 static sem_t full, empty;

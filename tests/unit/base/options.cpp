@@ -75,6 +75,7 @@ TEST(options, every_option_can_be_set_and_sets_only_itself) {
       {option_id::background_purge, "0"},
       {option_id::sample_guards, "77"},
       {option_id::harden, "1"},
+      {option_id::thread_heaps, "64"},
   };
   static_assert(sizeof changed / sizeof changed[0] == option_count);
   for (const auto& [id, value] : changed) {

@@ -98,6 +98,16 @@ int play(std::string_view scene) {
     give(block);
     return platform::purge_totals().bytes >= 1_MiB ? 0 : 1;  // the records of the segment, which is empty then, go too
   }
+  if (scene == "thread heaps") {  // two threads have heaps of their own; the right to one passes on when a thread ends
+    const auto is_shared = [] { return threads::ready(detail::local_heap)->policy.is_shared(); };
+    bool was_shared[4] = {is_shared()};
+    std::thread([&] {
+      was_shared[1] = is_shared();
+      std::thread([&] { was_shared[2] = is_shared(); }).join();
+    }).join();
+    std::thread([&] { was_shared[3] = is_shared(); }).join();
+    return !was_shared[0] && !was_shared[1] && was_shared[2] && !was_shared[3] ? 0 : 1;
+  }
   if (scene == "thp") {
     give(take(1));
     return fake::huge_advices(true) == 1 ? 0 : 1;
@@ -121,6 +131,7 @@ TEST(start, options_come_from_the_environment) {
   EXPECT_EQ(run_again("increment", {{"TARN_INCREMENT", "8M"}}), ending{});
   EXPECT_EQ(run_again("limit", {{"TARN_LIMIT", "4M"}}), ending{});
   EXPECT_EQ(run_again("at once", {{"TARN_PURGE_DELAY_MS", "0"}}), ending{});
+  EXPECT_EQ(run_again("thread heaps", {{"TARN_THREAD_HEAPS", "2"}}), ending{});
   EXPECT_EQ(run_again("thp", {{"TARN_THP", "on"}}), ending{});
 }
 
