@@ -84,8 +84,8 @@ struct analysis_options {
   bool separates_stacks = false;             // sites() are those of heap()
 };
 
-// Computes the sites of the heap at once, and everything else when it is first asked for, once. Only one thread at a
-// time may use an object.
+// Computes the sites of the heap at once, and everything else when it is first asked for. Keeps all but the results of
+// view() and course(), and memory() only until replay() or set_costs(). Only one thread at a time may use an object.
 class analysis {
  public:
   explicit analysis(format::recording recording, cost_model costs = {}, analysis_options options = {});

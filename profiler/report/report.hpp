@@ -24,7 +24,7 @@ struct report_request {
   std::size_t top = 10;
   std::optional<analyse::heap_category> only;
   part_request part;
-  std::vector<std::string> sources;   // "heap", "locks", "syscalls"; empty: all that were recorded
+  std::vector<std::string> sources;   // "heap", "locks", "syscalls", "cpu"; empty: all that were recorded
   bool separates_stacks = false;      // each call stack is a site of its own
   std::vector<std::string> wrappers;  // functions that only allocate on behalf of their callers
   double cpu_seconds = 0;             // CPU time of the program without a recorder; 0: not known

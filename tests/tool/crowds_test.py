@@ -9,7 +9,6 @@ import prices
 from paths import PATHS, FolderTest, main
 
 OWN_ROWS = 4096  # format::first_threads
-SHARED_ROW = 16383  # format::max_threads: where each event takes a lock
 THREADS = 50000
 
 
