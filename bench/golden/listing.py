@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 
+VERBS = ("show", "write", "check", "inlined")
 FUNCTIONS = ["pooled_new", "pooled_delete", "allocator_allocate", "allocator_deallocate",
              "heap_allocate", "heap_deallocate"]
 FAST = r"tarn::(\w+::)*((try_)?allocate|deallocate|current|operator (new|delete)(\[\])?)"
@@ -147,7 +148,7 @@ def main(verb, object_file):
     elif verb == "write":
         with open(golden, "w", encoding="utf-8") as file:
             file.write(text)
-    elif verb == "check":
+    else:
         expected = ""
         if os.path.exists(golden):
             with open(golden, encoding="utf-8") as file:
@@ -159,13 +160,14 @@ def main(verb, object_file):
             raise Bad("\n".join([f"the fast path is not as in {golden}; if that is meant: listing.py write", *lines]))
         else:
             print("the rules hold, and the listing is the golden one")
-    else:
-        raise Bad(__doc__)
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in VERBS:
+        sys.exit(f"Usage: listing.py {'|'.join(VERBS)} OBJECT\n"
+                 "OBJECT is fast_path.cpp.o of the target bench_golden; for inlined, of any program.")
     try:
-        main(*sys.argv[1:3] if len(sys.argv) == 3 else ("help", ""))
+        main(*sys.argv[1:])
     except Bad as bad:
         print(f"listing: {bad}", file=sys.stderr)
         sys.exit(1)

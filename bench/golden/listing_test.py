@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests that listing.py sees what must not be on the fast path."""
 
+import subprocess
 import sys
 import unittest
 
@@ -64,6 +65,17 @@ class Rules(unittest.TestCase):
             self.assertTrue(self.refused("aarch64", text), text)
         for text in ("ldr x0, [x1]", "b.eq slow", "cbz x0", "ldar x0, [x1]"):
             self.assertFalse(self.refused("aarch64", text), text)
+
+
+class Arguments(unittest.TestCase):
+    def test_a_call_without_an_object_or_a_verb_says_the_usage(self):
+        for arguments in ([], ["write"], ["list", "file.o"]):
+            with self.subTest(arguments):
+                result = subprocess.run([sys.executable, "-B", listing.__file__, *arguments], capture_output=True,
+                                        text=True, check=False)
+                self.assertEqual((result.returncode, result.stdout), (1, ""))
+                self.assertTrue(result.stderr.startswith("Usage: listing.py show|write|check|inlined OBJECT\n"),
+                                result.stderr)
 
 
 if __name__ == "__main__":

@@ -341,7 +341,11 @@ echo "$*" >"$to/zig"; chmod +x "$to/zig"\n""", encoding="utf-8")
 
     def test_an_unknown_command_or_preset_is_refused(self):
         self.assertIn('no command "tset"', self.dev("tset", expect=1))
-        self.assertIn('no preset "fast": one of dev release', self.dev("build", "fast", expect=1))
+        refusal = self.dev("build", "fast", expect=1)
+        self.assertIn('no preset "fast": one of dev release', refusal)
+        usage = self.dev("build", "--help")
+        for preset in re.search("one of (.+)", refusal)[1].split():
+            self.assertRegex(usage, rf"[ :]{preset}[ ,;]")
         self.assertIn("Usage: ./dev COMMAND", self.dev())
 
     def test_each_command_answers_help_and_sets_nothing_up(self):
