@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a test, unless its inputs are the same as when it last passed and TARN_TEST_UNCHANGED is `skip`.
+"""Runs a test, unless its inputs are the same as when it last passed and UNCHANGED_TESTS is `skip`.
 
     unchanged.py STAMP INPUT... -- COMMAND...
 
@@ -32,7 +32,7 @@ def main(stamp, *arguments):
     inputs, command = arguments[:border], arguments[border + 1:]
     stamp = pathlib.Path(stamp)
     content = digest(inputs, command)
-    if os.environ.get("TARN_TEST_UNCHANGED") == "skip" and stamp.is_file() and stamp.read_text() == content:
+    if os.environ.pop("UNCHANGED_TESTS", "") == "skip" and stamp.is_file() and stamp.read_text() == content:
         print("unchanged since it passed")
         return 0
     stamp.unlink(missing_ok=True)

@@ -81,7 +81,7 @@ class Unchanged(unittest.TestCase):
     def run_test(self, *arguments, expect=0, skip="skip"):
         command = ["unchanged.py", self.folder / "passed/test", self.input, "--", self.program, *arguments]
         result = subprocess.run([sys.executable, "-B", *map(str, command)], cwd=RUNNER.parent,
-                                env={**os.environ, "TARN_TEST_UNCHANGED": skip}, capture_output=True, text=True,
+                                env={**os.environ, "UNCHANGED_TESTS": skip}, capture_output=True, text=True,
                                 check=False)
         self.assertEqual(result.returncode, expect, result.stderr)
         return result.stdout
@@ -101,6 +101,10 @@ class Unchanged(unittest.TestCase):
         self.write_program("echo runs as well")
         self.assertEqual(self.run_test("other"), "runs as well\n")
         self.assertEqual(self.run_test("other"), "unchanged since it passed\n")
+
+    def test_test_does_not_see_the_variable(self):
+        self.write_program('test -z "${UNCHANGED_TESTS+set}"')
+        self.run_test()
 
     def test_test_that_failed_runs_again(self):
         self.run_test()
