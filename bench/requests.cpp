@@ -73,12 +73,14 @@ double processor_us() {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 4) {
-    std::fprintf(stderr, "usage: %s THREADS ROUNDS BLOCKS\n", arguments[0]);
+  const auto number = [&](int index) {
+    return index < count ? static_cast<unsigned>(std::strtoul(arguments[index], nullptr, 10)) : 0;
+  };
+  const unsigned threads = number(1), rounds = number(2), blocks = number(3);
+  if (count != 4 || threads == 0 || rounds == 0 || blocks == 0) {
+    std::fprintf(stderr, "usage: %s THREADS ROUNDS BLOCKS, each a number from 1\n", arguments[0]);
     return 2;
   }
-  const auto number = [&](int index) { return static_cast<unsigned>(std::strtoul(arguments[index], nullptr, 10)); };
-  const unsigned threads = number(1), rounds = number(2), blocks = number(3);
   sem_t answers;
   sem_init(&answers, 0, 0);
   std::deque<worker> workers(threads);

@@ -374,9 +374,10 @@ namespace {
   hardened_block(block, index).wipe(requested);
 }
 
-// Frees a block in a thread that uses the heap of the process, because its own heap has ended. Without the lock,
-// another such thread could adopt the block's slab for that heap between the look at the owner and the mark.
-[[gnu::noinline]] void give_in_process_heap(heap& self, void* block, std::size_t requested, size_class index) noexcept {
+// Frees a block in a thread that shares its heap, because its own has ended or because of the option thread_heaps.
+// Without the lock, another such thread could adopt the block's slab for that heap between the look at the owner and
+// the mark.
+[[gnu::noinline]] void give_in_shared_heap(heap& self, void* block, std::size_t requested, size_class index) noexcept {
   const heaps::owner_scope hold(self);
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);
   if ((key ^ self.address()) == index) {
@@ -404,7 +405,7 @@ void deallocate(void* block, std::size_t stated_bytes, const void* site) noexcep
   fault_if_free("free", block);
   const std::size_t requested = check_free(block, stated_bytes, index);
   if (self->policy.is_shared()) [[unlikely]] {
-    return give_in_process_heap(*self, block, requested, index);
+    return give_in_shared_heap(*self, block, requested, index);
   }
   if ((key ^ self->address()) == index) {
     wipe_own(block, requested, index);

@@ -123,11 +123,56 @@ CASE(fork_churn) {
 //@ broken-by fork_deadlock
 CASE(fork_churn_purged) { case_fork_churn(argument_count, arguments); }
 
-// Threads that share heaps allocate during a fork: the child must find no heap in the middle of a change.
-//@ tarn-only
+enum { sharers = 24, shared_forks = 60, blocks_of_child = 400 };
+
+static void* churn_sizes(void* argument) {
+  unsigned state = (unsigned)(uintptr_t)argument;
+  char* blocks[64] = {0};
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+    state = state * 1664525 + 1013904223;
+    char** block = &blocks[state >> 26];
+    free(*block);
+    *block = malloc((state >> 8) % 2000 + 1);
+  }
+  for (int i = 0; i < 64; ++i) free(blocks[i]);
+  return NULL;
+}
+
+static void* fork_often(void* argument) {
+  free(malloc(1));  // from here on it shares a heap with some of the others
+  for (int number = 0; number < shared_forks; ++number) {
+    pid_t forked = fork();
+    if (forked == 0) {
+      alarm(hang_seconds());
+      char* blocks[blocks_of_child];
+      for (int i = 0; i < blocks_of_child; ++i) {
+        size_t size = (size_t)i * 5 + 1;
+        blocks[i] = malloc(size);
+        CHECK(blocks[i] != NULL);
+        fill(blocks[i], size, (unsigned)i);
+      }
+      for (int i = 0; i < blocks_of_child; ++i) {
+        CHECK(is_filled(blocks[i], (size_t)i * 5 + 1, (unsigned)i));
+        free(blocks[i]);
+      }
+      _exit(0);
+    }
+    wait_for(forked);
+  }
+  return argument;
+}
+
+// A thread forks while others change the heap that they share with it: the child must find it whole, and open.
 //@ env TARN_THREAD_HEAPS=1
 //@ broken-by fork_deadlock
-CASE(fork_churn_of_shared_heaps) { case_fork_churn(argument_count, arguments); }
+CASE(fork_of_shared_heaps) {
+  pthread_t threads[sharers], forker;
+  for (uintptr_t i = 0; i < sharers; ++i) CHECK(pthread_create(&threads[i], NULL, churn_sizes, (void*)(i + 1)) == 0);
+  CHECK(pthread_create(&forker, NULL, fork_often, NULL) == 0);
+  CHECK(pthread_join(forker, NULL) == 0);
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  for (int i = 0; i < sharers; ++i) pthread_join(threads[i], NULL);
+}
 
 static void* allocate(void* argument) {
   for (size_t i = 0; i < 500; ++i) free(malloc(i * 7 + 1));
