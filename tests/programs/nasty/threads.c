@@ -70,6 +70,7 @@ static void* serve_in_crowd(void* argument) {
 //@ env TARN_THREAD_HEAPS=4
 //@ env TARN_BACKGROUND_PURGE=0
 //@ broken-by TARN_THREAD_HEAPS=0
+//@ not-under qemu the memory of its own threads counts, too
 CASE(thread_heaps_bound_memory) {
   if (guarded()) return;  // all threads share one heap
   pthread_t threads[crowd];
