@@ -17,8 +17,13 @@ installed() { # PACKAGE
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-known() { # PACKAGE: can apt install it?
-  [[ $(apt-cache policy "$1" 2>/dev/null) == *' Candidate: '[!\(]* ]]
+# The names of those packages that apt can install, one a line. One call for all: each reads all of apt's lists.
+candidates_of() { # PACKAGE...
+  apt-cache policy "$@" 2>/dev/null | sed -n '/^[^ ].*:$/{s/:$//;h;};/^  Candidate: [^(]/{x;p;}'
+}
+
+is_candidate() { # PACKAGE
+  grep -qxF -- "$1" <<<"$candidates"
 }
 
 as_root() {
@@ -44,7 +49,7 @@ apt_update() {
 # Makes sure that the packages of some groups are installed.
 need() { # GROUP...
   [ "${TARN_PACKAGES:-}" = skip ] && return
-  local list name updated=no
+  local list name candidates updated=no
   mapfile -t list < <(packages_of "$@")
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     fail "not a Debian-like system: install what Debian 12 calls ${list[*]%\?}, then use TARN_PACKAGES=skip"
@@ -72,22 +77,24 @@ need() { # GROUP...
       fail "not root, and sudo refused. Install as root: ${absent[*]}"
   fi
 
+  candidates=$(candidates_of "${absent[@]}")
   for name in "${absent[@]}"; do
-    if ! known "$name"; then
+    if ! is_candidate "$name"; then
       apt_update
       updated=yes
+      candidates=$(candidates_of "${absent[@]}")
       break
     fi
   done
   for name in "${wanted[@]}"; do
-    if known "$name"; then
+    if is_candidate "$name"; then
       missing+=("$name")
     else
       say "Going on without $name, which this system does not have"
     fi
   done
   for name in "${missing[@]}"; do
-    known "$name" || fail "no package $name in the lists of this system; see packages.txt and $logs/apt-update.log"
+    is_candidate "$name" || fail "no package $name in the lists of this system; see packages.txt and $logs/apt-update.log"
   done
   [ "${#missing[@]}" -eq 0 ] && return
 
