@@ -248,7 +248,7 @@ void merge_equal_edits(std::vector<attempt>& attempts) {
     first->proposal.saved_ns.low += next.proposal.saved_ns.low;
     first->proposal.saved_ns.high += next.proposal.saved_ns.high;
     first->proposal.saves_more |= next.proposal.saves_more;
-    next.problem = fmt::format("the same edit as that of {}, whose gain has this one", place_of(*first));
+    next.problem = fmt::format("the same edit as that of {}, whose gain includes that of this site", place_of(*first));
   }
   std::stable_sort(attempts.begin(), attempts.end(), [](const attempt& first, const attempt& second) {
     return fix::saves_more_than(first.proposal, second.proposal);
