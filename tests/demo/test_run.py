@@ -93,8 +93,8 @@ class MachineTest(unittest.TestCase):
         self.assertIn("kernel", machine.sentence(machine.system_facts()))
 
     def test_a_busy_machine_is_named(self):
-        self.assertIsNone(machine.warning({"load": 0.2, "processors": 2}))
-        self.assertIn("load 3.0 on 2 processors", machine.warning({"load": 3.0, "processors": 2}))
+        self.assertIsNone(machine.warning({"in_use": 0.2, "processors": 2}))
+        self.assertIn("used 1.5 of 2 processors", machine.warning({"in_use": 1.5, "processors": 2}))
 
 
 if __name__ == "__main__":
