@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -151,6 +152,9 @@ void forget_helper() noexcept {
 // The kernel stores the number before the helper runs, and 0 when the helper has executed its last instruction. The
 // thread disappears a moment later, and nothing signals that. A child that runs no handlers of a fork has copies of the
 // numbers, which the kernel never clears there; so each round asks whether this process has such a thread.
+//
+// The kernel removes the thread's number first, and then the thread from its process, which unshare() looks at, both
+// under one lock. waitid() takes that lock, so it returns when the thread has gone. It changes nothing here.
 bool wait_for_helper_end(std::uint32_t max_ms) noexcept {
   const int saved = errno;
   std::uint64_t last_ms = 0;
@@ -160,7 +164,10 @@ bool wait_for_helper_end(std::uint32_t max_ms) noexcept {
     const pid_t helper = number.load(std::memory_order_acquire);
     pid_t thread = helper != 0 ? helper : last_number.load(std::memory_order_relaxed);
     has_ended = thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0;
-    if (has_ended && thread != 0) last_number.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
+    if (has_ended && thread != 0) {
+      syscall(SYS_waitid, P_ALL, 0, nullptr, WEXITED | WNOHANG | WNOWAIT, nullptr);
+      last_number.compare_exchange_strong(thread, 0, std::memory_order_relaxed);
+    }
     const std::uint64_t now = has_ended || max_ms == 0 ? 0 : now_ms();
     if (last_ms == 0) last_ms = now + max_ms;
     if (has_ended || now >= last_ms) {
