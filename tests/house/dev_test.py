@@ -19,7 +19,15 @@ TOOLS = ["bash", "env", "dirname", "readlink", "nproc", "sed", "tr", "sort", "ta
 STAND_INS = {
     "id": 'echo "${FAKE_UID:-0}"',
     "dpkg-query": 'grep -qxF "${!#}" "$MACHINE/have" && printf installed',
-    "apt-cache": 'if grep -qxF "$2" "$MACHINE/known"; then echo "  Candidate: 1"; else echo "  Candidate: (none)"; fi',
+    # As apt does, with no line for a name that it has never heard of.
+    "apt-cache": """
+for name in "${@:2}"; do
+  if grep -qxF "$name" "$MACHINE/known"; then
+    printf '%s:\\n  Installed: (none)\\n  Candidate: 1\\n  Version table:\\n' "$name"
+  elif [ "$name" = virtual ]; then
+    printf '%s:\\n  Installed: (none)\\n  Candidate: (none)\\n' "$name"
+  fi
+done""",
     "apt-get": """
 if [ "$1" = update ]; then
   printf '%s\\n' one two three maybe >"$MACHINE/known"

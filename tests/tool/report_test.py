@@ -146,7 +146,8 @@ class Report(ReportTest):
         self.assertEqual(site["predicted"]["remedies"][0]["calls_saved"], 8 * 2000)
         self.assertIn("std::realloc(buffer, size)", site["source_line"])
         self.assertGreater(report["heap"]["predicted"]["now_ns"][0], 0)
-        self.assertGreater(report["recorder"]["overhead"]["cpu_ns"][0], 0)
+        low, high = report["recorder"]["overhead"]["cpu_ns"]
+        self.assertTrue(0 <= low < high, (low, high))  # 0 where the machine was busy while the costs were measured
         costs = [sum(site["predicted"]["now_ns"]) for site in report["sites"]]
         self.assertEqual(costs, sorted(costs, reverse=True), "the dearest first")
 
