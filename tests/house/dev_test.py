@@ -24,8 +24,6 @@ STAND_INS = {
 for name in "${@:2}"; do
   if grep -qxF "$name" "$MACHINE/known"; then
     printf '%s:\\n  Installed: (none)\\n  Candidate: 1\\n  Version table:\\n' "$name"
-  elif [ "$name" = virtual ]; then
-    printf '%s:\\n  Installed: (none)\\n  Candidate: (none)\\n' "$name"
   fi
 done""",
     "apt-get": """
