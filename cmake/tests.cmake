@@ -90,13 +90,15 @@ function(tarn_test name)
   if("serial" IN_LIST arg_LABELS)
     set(serial ON)
   endif()
+  set(program "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/test_${name}")
   set(script "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_properties.cmake")
   file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [[
 foreach(test IN LISTS found)
   if(test MATCHES "-byte object <")
     message(FATAL_ERROR "${test}: has bytes of the parameter, which differ from build to build: write a PrintTo")
   endif()
-  set_tests_properties("${test}" PROPERTIES LABELS "@suite@;@arg_LABELS@" TIMEOUT @arg_TIMEOUT@ RUN_SERIAL @serial@)
+  set_tests_properties("${test}" PROPERTIES LABELS "@suite@;@arg_LABELS@" TIMEOUT @arg_TIMEOUT@ RUN_SERIAL @serial@
+    REQUIRED_FILES "@program@")
   if(test MATCHES "@tarn_left_out@")
     set_tests_properties("${test}" PROPERTIES DISABLED ON)
   endif()
@@ -121,7 +123,7 @@ endfunction()
 # tarn_script_test(NAME COMMAND word... [LABELS label...] [TIMEOUT s] [ENVIRONMENT k=v...] [INPUTS path...])
 # Any command as a test: what a runner in Python checks. Those that may take longest start first.
 # INPUTS are the files and folders on which the result depends, with the files that the command names and nothing else:
-# a plain `./dev test` runs the test only if one of them has changed since it passed (tests/unchanged.py).
+# a plain `./dev test` runs the test only if one of them has changed since it passed (tests/run.py).
 function(tarn_script_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT;INPUTS")
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME suite)
@@ -133,13 +135,12 @@ function(tarn_script_test name)
     set(arg_TIMEOUT ${tarn_hang_seconds})
   endif()
   set(test "${TARN_TEST_PREFIX}${suite}.${name}")
-  if(arg_INPUTS)
-    list(PREPEND arg_COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tests/unchanged.py"
-      "${CMAKE_CURRENT_BINARY_DIR}/passed/${name}" ${arg_INPUTS} --)
-  endif()
   add_test(NAME ${test} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${test} PROPERTIES
     LABELS "${suite};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}")
+  if(arg_INPUTS)
+    set_tests_properties(${test} PROPERTIES REQUIRED_FILES "${arg_INPUTS}")
+  endif()
   if("serial" IN_LIST arg_LABELS)
     set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
   endif()

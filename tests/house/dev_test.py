@@ -186,7 +186,8 @@ class Dev(unittest.TestCase):
     def test_long_tests_are_left_out_unless_arguments_choose(self):
         output = self.dev("test", TARN_JOBS="3")
         self.assertEqual(self.calls("python3"),
-                         [f"python3 -B {self.project}/tests/run.py {self.project}/build/test 4 --label-exclude ^long$"])
+                         [f"python3 -B {self.project}/tests/run.py --changed {self.project}/build/test 4 "
+                          "--label-exclude ^long$"])
         self.assertIn("the tests with the label long (./dev test --all)\n", output)
         self.assertTrue(self.calls("cmake")[-1].endswith(
             "--target src/all profiler/all examples/all tests/all bench_golden"))
