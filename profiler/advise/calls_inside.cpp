@@ -6,6 +6,7 @@
 
 #include "profiler/findings/heap/wrappers.hpp"
 #include "profiler/findings/waits/call_names.hpp"
+#include "profiler/findings/waits/lock_remedies.hpp"
 #include "profiler/findings/waits/stacks.hpp"
 
 namespace tarn::analyse {

@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/base/quantity_text.hpp"
 #include "profiler/findings/heap/share.hpp"
 #include "profiler/findings/heap/thread_count.hpp"
 #include "profiler/findings/waits/awaited_locks.hpp"
+#include "profiler/findings/waits/lock_remedies.hpp"
 #include "profiler/findings/waits/stacks.hpp"
 
 namespace tarn::analyse {
@@ -17,11 +17,6 @@ namespace {
 
 using format::lock_counter;
 using format::lock_type;
-
-// Locks with fewer acquisitions and no waits get no suggestion.
-constexpr std::uint64_t acquisitions_worth_it = 100'000;
-constexpr double seldom = 0.01;                 // share of the acquisitions, or of the program's run time
-constexpr std::uint64_t long_hold_ns = 10'000;  // if locks are held longer, the work under the lock causes the waits
 
 format::lock_counts in_nanoseconds(const format::recording& recording, format::lock_counts counts) {
   for (const lock_counter counter :
@@ -49,15 +44,21 @@ void add_wait(lock_site& site, const lock_wait& wait) {
   }
 }
 
+// Orders sums by the time that threads waited, then by acquisitions.
+bool has_longer_waits(const format::lock_counts& a, const format::lock_counts& b) {
+  return std::tie(a[format::wait_ticks], a[format::acquisitions]) >
+         std::tie(b[format::wait_ticks], b[format::acquisitions]);
+}
+
+template <class Wait>
+bool is_longer(const Wait& a, const Wait& b) {
+  return a.nanoseconds > b.nanoseconds;
+}
+
 // Acquisitions are sampled independently of each other, so their variances add up.
 double error_of(const format::lock_counts& sums) {
   return relative_error(static_cast<double>(sums[format::lock_spread]),
                         sums[format::acquisitions] + sums[format::refused]);
-}
-
-std::uint64_t mean_hold(const lock_group& group) {
-  const std::uint64_t holds = group.sums[format::holds] + group.still_held;
-  return holds == 0 ? 0 : group.sums[format::held_ticks] / holds;
 }
 
 // Returns the mean hold of an instant at which the lock is held.
@@ -72,17 +73,12 @@ std::uint64_t typical_hold(const lock_group& group, const uses_by_stack& uses) {
   return std::max(mean_hold(group), held_ns == 0 ? 0 : static_cast<std::uint64_t>(weighted_ns / held_ns));
 }
 
-bool has_deadlock(const lock_group& group) {
-  return std::any_of(group.still_waiting.begin(), group.still_waiting.end(),
-                     [](const unfinished_wait& wait) { return wait.is_deadlock; });
-}
-
 lock_category categorise(const lock_group& group, bool has_one_thread_each, std::uint64_t wall_ns) {
   if (!group.still_waiting.empty()) return lock_category::contended;  // also where a thread waits for itself
   if (has_one_thread_each && !group.is_held_elsewhere && !group.is_process_shared) return lock_category::one_thread;
   const bool has_waits = group.sums[format::contended] + group.sums[format::refused] != 0 &&
-                         (is_share(group.sums[format::contended], group.sums[format::acquisitions], seldom) ||
-                          is_share(group.sums[format::wait_ticks], wall_ns, seldom));
+                         (is_share(group.sums[format::contended], group.sums[format::acquisitions], negligible_share) ||
+                          is_share(group.sums[format::wait_ticks], wall_ns, negligible_share));
   return has_waits ? lock_category::contended : lock_category::uncontended;
 }
 
@@ -92,14 +88,6 @@ std::optional<read_mostly_use> find_read_mostly(const format::recording& recordi
   // Locks of many objects, and those of a library, are not to be replaced one by one.
   const bool is_candidate = group.locks == 1 && group.library.empty() && group.category != lock_category::condition;
   return is_candidate ? presumed_reads(recording, uses, own_frames) : std::nullopt;
-}
-
-// Describes a presumed use of a lock, and the remedy if the presumption holds.
-std::string presumed_remedy(const read_mostly_use& use) {
-  return "held " + command::duration_text(use.read_ns) + " by most, and " + std::to_string(use.replacements) + " time" +
-         (use.replacements == 1 ? "" : "s") + " for " + command::duration_text(use.replacement_ns) +
-         " by another function" + (use.allocates_memory ? ", which allocates" : "") +
-         ": if it is only read elsewhere, tarn::reloadable<T>, whose readers take no lock; if not, ";
 }
 
 // Who held each lock, and for which lock each thread waited, when the recording ended.
@@ -158,47 +146,193 @@ class last_moment {
   std::map<std::uint32_t, std::uint32_t> lock_of_;                               // by thread
 };
 
-// For data that threads change under a lock which they hold shortly and take often.
-constexpr const char* parts_remedy =
-    "let each thread fill a part of its own, and merge the parts under the lock at the end, or divide the data by key "
-    "into parts with a lock each";
+// What becomes a lock_site.
+struct collected_site {
+  lock_site facts;
+  std::set<std::uint32_t> sites;                        // sites of the recording
+  std::map<std::uint32_t, std::uint64_t> waits_for_it;  // by the thread that waited for its holds
+};
 
-std::string foreign_remedy(const lock_group& group) {
-  const std::string prefix = "inside " + group.library + ", ";
-  if (group.category == lock_category::contended)
-    return prefix + "which threads call at once: an instance for each thread, or fewer calls";
-  if (group.category == lock_category::one_thread)
-    return prefix + "called by one thread alone: its mode without locks, if it has one";
-  return {};
-}
+// What becomes a lock_group.
+struct collected_group {
+  lock_group facts;
+  std::map<std::vector<std::uint64_t>, collected_site> sites;  // by inner frames
+  uses_by_stack uses;
+  std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // by lock
+  std::set<std::uint32_t> threads;                              // that have acquired one of them
+  bool is_awaited = false;
 
-std::string remedy_for(const lock_group& group, std::uint64_t wall_ns) {
-  constexpr std::uint64_t by_chance = 10;           // up to this many waits do not count if they took hardly any time
-  constexpr std::uint64_t min_wait_ns = 1'000'000;  // a run of some milliseconds makes any wait a large share
-  const bool is_waited_for =
-      has_deadlock(group) ||
-      (group.category == lock_category::contended &&
-       (group.sums[format::contended] > by_chance ||
-        (group.sums[format::wait_ticks] >= min_wait_ns && is_share(group.sums[format::wait_ticks], wall_ns, seldom))));
-  if (group.sums[format::acquisitions] < acquisitions_worth_it && !is_waited_for) return {};
-  if (!group.library.empty()) return foreign_remedy(group);
-  switch (group.category) {
-    case lock_category::contended: return contended_remedy(group);
-    case lock_category::one_thread:
-      return std::string("one thread alone ") + (group.error == 0 ? "takes it" : "was seen to take it") +
-             ": tarn::transient<T> or tarn::thread_checked<T> instead of a lock";
-    case lock_category::uncontended:
-      if (group.read_mostly && !group.read_mostly->is_known) {
-        return presumed_remedy(*group.read_mostly) + "tarn::spin_mutex, which costs less";
-      }
-      if (group.type == lock_type::mutex && !group.is_process_shared && mean_hold(group) < 1000) {
-        return "hardly ever waited for, and held shortly: tarn::spin_mutex is smaller and costs less";
-      }
-      return {};
-    case lock_category::condition: return {};
+  bool has_one_thread_each() const {
+    return std::all_of(threads_of.begin(), threads_of.end(), [](const auto& entry) { return entry.second.size() < 2; });
   }
-  return {};
+};
+
+// Waits are counted, and acquisitions are estimated: there are at least as many holds as one thread has waited for.
+void raise_to_waits(collected_group& group) {
+  for (auto& [frames, site] : group.sites) {
+    std::uint64_t& acquisitions = site.facts.sums[format::acquisitions];
+    std::uint64_t min_count = site.facts.sums[format::contended];
+    for (const auto& [thread, waits] : site.waits_for_it) {
+      const bool is_one_thread = thread != format::max_threads;  // which all threads beyond the limit share
+      if (is_one_thread) min_count = std::max(min_count, waits);
+    }
+    if (acquisitions >= min_count) continue;
+    group.facts.sums[format::acquisitions] += min_count - acquisitions;
+    acquisitions = min_count;
+  }
 }
+
+// Moves the sites into the facts of their group, sorted, with sorted waits and stacks.
+void add_sorted_sites(collected_group& group) {
+  std::vector<collected_site*> order;
+  for (auto& [frames, site] : group.sites) order.push_back(&site);
+  std::stable_sort(order.begin(), order.end(), [](const collected_site* a, const collected_site* b) {
+    return has_longer_waits(a->facts.sums, b->facts.sums);
+  });
+  for (collected_site* const collected : order) {
+    lock_site& site = collected->facts;
+    site.error = error_of(site.sums);
+    std::sort(site.waits.begin(), site.waits.end(), is_longer<lock_wait>);
+    for (const std::uint32_t stack : collected->sites) {
+      group.facts.index_by_site[stack] = group.facts.sites.size();
+      const stack_use& use = group.uses[stack];
+      site.stacks.push_back({stack, use.acquisitions, use.held_ns});
+    }
+    std::stable_sort(site.stacks.begin(), site.stacks.end(),
+                     [](const lock_stack& a, const lock_stack& b) { return a.acquisitions > b.acquisitions; });
+    group.facts.sites.push_back(std::move(site));
+  }
+}
+
+// Collects the locks of a recording by type and site of first use, and their uses by function.
+class lock_collector {
+ public:
+  explicit lock_collector(const format::recording& recording)
+      : recording_(recording), awaited_(recording), own_frames_(recording) {
+    add_acquisitions();
+    add_waits();
+    add_open_uses();
+  }
+
+  lock_findings findings() {
+    lock_findings findings;
+    format::lock_counts totals{};  // without condition variables
+    for (auto& [key, group] : groups_) {
+      complete(group);
+      const std::vector<unfinished_wait>& waits = group.facts.still_waiting;
+      findings.still_waiting += waits.size();
+      findings.in_deadlock += static_cast<std::uint64_t>(
+          std::count_if(waits.begin(), waits.end(), [](const unfinished_wait& wait) { return wait.is_deadlock; }));
+      if (!group.is_awaited) add(totals, group.facts.sums);
+      findings.groups.push_back(std::move(group.facts));
+    }
+    findings.acquisitions = totals[format::acquisitions];
+    findings.contended = totals[format::contended];
+    findings.wait_nanoseconds = totals[format::wait_ticks];
+    findings.error = error_of(totals);
+    // Those that are waited for on purpose come last.
+    std::stable_sort(findings.groups.begin(), findings.groups.end(), [](const lock_group& a, const lock_group& b) {
+      const bool is_a_last = a.category == lock_category::condition, is_b_last = b.category == lock_category::condition;
+      return is_a_last == is_b_last ? has_longer_waits(a.sums, b.sums) : is_b_last;
+    });
+    return findings;
+  }
+
+ private:
+  collected_group& group_of(std::uint32_t lock) {
+    const format::lock_facts& facts = recording_.locks[lock];
+    collected_group& group = groups_[{facts.type, facts.site}];
+    group.is_awaited = awaited_.has(lock);
+    group.facts.type = facts.type;
+    group.facts.first_site = facts.site;
+    group.facts.is_process_shared = group.facts.is_process_shared || facts.is_process_shared;
+    if (group.facts.address == 0) group.facts.address = facts.address;
+    return group;
+  }
+
+  lock_site& site_of(collected_group& group, std::uint32_t stack) {
+    collected_site& collected = group.sites[own_frames_.inner_frames(stack)];
+    collected.sites.insert(stack);
+    std::uint32_t& main_stack = collected.facts.site;
+    if (main_stack == 0 || group.uses[stack].acquisitions > group.uses[main_stack].acquisitions) main_stack = stack;
+    return collected.facts;
+  }
+
+  void add_acquisitions() {
+    for (const auto& [key, value] : recording_.acquisitions) {
+      collected_group& group = group_of(key.lock);
+      const format::lock_counts counts = in_nanoseconds(recording_, value);
+      add(group.facts.sums, counts);
+      stack_use& use = group.uses[key.site];
+      use.acquisitions += counts[format::acquisitions];
+      use.reader_acquisitions += counts[format::reader_acquisitions];
+      use.holds += counts[format::holds];
+      use.held_ns += counts[format::held_ticks];
+      use.threads.insert(key.thread);
+      add(site_of(group, key.site).sums, counts);
+      group.threads_of[key.lock].insert(key.thread);
+      if (value[format::acquisitions] != 0) group.threads.insert(key.thread);  // else it has waited or tried in vain
+    }
+  }
+
+  void add_waits() {
+    for (const auto& [key, value] : recording_.waits) {
+      collected_group& group = group_of(key.lock);
+      lock_site& site = site_of(group, key.site);
+      const auto holder = group.sites.find(own_frames_.inner_frames(key.holder_site));
+      if (holder != group.sites.end()) {
+        // Each wait that got the lock was for another hold. Those that gave up may all have been for one.
+        const auto waiter = recording_.acquisitions.find({key.site, key.thread, key.lock});
+        const std::uint64_t refused = waiter == recording_.acquisitions.end() ? 0 : waiter->second[format::refused];
+        holder->second.waits_for_it[key.thread] += value[format::waits] - std::min(value[format::waits], refused);
+      }
+      const std::uint64_t waited = format::nanoseconds(recording_.clock, value[format::waited_ticks]);
+      add_wait(site, {key.holder_site, key.holder, value[format::waits], waited});
+    }
+  }
+
+  void add_open_uses() {
+    const last_moment at_end(recording_, awaited_);
+    for (const auto& [key, since] : recording_.open_uses) {
+      collected_group& group = group_of(key.lock);
+      lock_site& site = site_of(group, key.site);  // nobody may have acquired the lock there yet
+      if (group.is_awaited) continue;
+      if (!key.is_wait) {
+        ++group.facts.still_held;
+        continue;
+      }
+      const unfinished_wait& wait = group.facts.still_waiting.emplace_back(at_end.wait(key, since));
+      if (wait.has_holder && wait.holder != wait.thread)
+        add_wait(site, {wait.holder_site, wait.holder, 1, at_end.held_ns(key, since)});
+    }
+  }
+
+  // Fills in the facts that follow from all uses of the group.
+  void complete(collected_group& collected) {
+    lock_group& group = collected.facts;
+    group.locks = static_cast<std::uint32_t>(collected.threads_of.size());
+    const thread_count count = count_threads(recording_, collected.threads);
+    group.threads = count.threads;
+    group.may_have_more_threads = count.may_be_more;
+    std::stable_sort(group.still_waiting.begin(), group.still_waiting.end(), is_longer<unfinished_wait>);
+    if (!collected.is_awaited) raise_to_waits(collected);
+    add_sorted_sites(collected);
+    group.error = error_of(group.sums);
+    group.typical_hold_ns = typical_hold(group, collected.uses);
+    const bool has_one_thread_each = collected.has_one_thread_each();
+    group.is_held_elsewhere = has_one_thread_each && group.sums[format::wait_ticks] != 0;
+    const std::uint64_t wall_ns = recording_.has_ended ? recording_.end.wall_us * 1000 : recording_.clock.nanoseconds;
+    group.category = collected.is_awaited ? lock_category::condition : categorise(group, has_one_thread_each, wall_ns);
+    group.library = own_frames_.installed_library(group.first_site);
+    group.read_mostly = find_read_mostly(recording_, group, collected.uses, own_frames_);
+    group.remedy = remedy_for(group, wall_ns);
+  }
+
+  const format::recording& recording_;
+  const awaited_locks awaited_;
+  own_code own_frames_;
+  std::map<std::pair<lock_type, std::uint32_t>, collected_group> groups_;
+};
 
 }  // namespace
 
@@ -223,57 +357,19 @@ const char* name(lock_type type) {
   return "";
 }
 
+std::uint64_t mean_hold(const lock_group& group) {
+  const std::uint64_t holds = group.sums[format::holds] + group.still_held;
+  return holds == 0 ? 0 : group.sums[format::held_ticks] / holds;
+}
+
 std::uint64_t held_wait_ns(const lock_group& group) {
   const std::uint64_t waited_ns = group.sums[format::wait_ticks];
   return waited_ns - std::min(waited_ns, group.sums[format::free_ticks]);
 }
 
-bool is_held_long(const lock_group& group) { return group.typical_hold_ns >= long_hold_ns; }
-
-std::string contended_remedy(const lock_group& group) {
-  if (group.read_mostly && group.read_mostly->is_known) {
-    return "mostly read: tarn::reloadable<T>, whose readers take no lock";
-  }
-  if (group.read_mostly) return presumed_remedy(*group.read_mostly) + parts_remedy;
-  if (has_deadlock(group))
-    return "a deadlock: take the locks in one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock";
-  if (group.sums[format::holds] + group.still_held == 0)
-    return "how long it is held was not seen: it was acquired before the recording, in another process or between two "
-           "samples (a start with --full records all)";
-  if (group.is_held_elsewhere) {
-    return std::string("another process had it meanwhile, or a thread that was not recorded") +
-           (group.is_process_shared ? " (it is declared to be one of several processes)" : "") +
-           ": record that, too, and do less while it is held there";
-  }
-  const std::uint64_t mean_ns = mean_hold(group);
-  std::string prefix = "held " + command::duration_text(mean_ns) + " on average";
-  if (group.typical_hold_ns > 2 * mean_ns)
-    prefix += ", most of that time for about " + command::duration_text(group.typical_hold_ns) + " at once";
-  prefix += ": ";
-  if (!group.calls_inside.empty()) {
-    const std::string& call = group.calls_inside.front().name;
-    return prefix + "call " + call + " without it" +
-           (call == "fsync" || call == "fdatasync" ? ", once for several threads (tarn::io::journal)" : "");
-  }
-  if (is_held_long(group)) {
-    return prefix + "do less while it is held; what is only read: tarn::reloadable<T>";
-  }
-  // A short hold makes others wait long only where its thread was stopped in the middle of it. With samples, the hold
-  // may be one that was not timed.
-  constexpr std::uint64_t few_waits = 10, long_wait = 100;
-  if (const std::uint64_t waits = group.sums[format::contended];
-      waits <= few_waits && group.sums[format::wait_ticks] > waits * long_wait * mean_hold(group)) {
-    const std::uint64_t longest_hold = group.sums[format::longest_held];
-    if (longest_hold * 2 >= group.sums[format::longest_wait])
-      return "held " + command::duration_text(longest_hold) + " at most: do less while it is held then";
-    const bool has_seen_all = group.error == 0 && group.sums[format::holds] >= group.sums[format::acquisitions];
-    return prefix +
-           (has_seen_all ? "each wait was much longer, so its holder was interrupted"
-                         : "each wait was much longer, so its holder was interrupted or held it for "
-                           "longer, unseen") +
-           "; fewer acquisitions make that rarer";
-  }
-  return prefix + parts_remedy;
+bool is_held_long(const lock_group& group) {
+  constexpr std::uint64_t long_hold_ns = 10'000;
+  return group.typical_hold_ns >= long_hold_ns;
 }
 
 const lock_group* lock_findings::group_of(const format::recording& recording, std::uint32_t lock) const {
@@ -284,153 +380,6 @@ const lock_group* lock_findings::group_of(const format::recording& recording, st
   return match == groups.end() ? nullptr : &*match;
 }
 
-lock_findings find_locks(const format::recording& recording) {
-  struct collected_site {
-    lock_site facts;
-    std::set<std::uint32_t> sites;                        // sites of the recording
-    std::map<std::uint32_t, std::uint64_t> waits_for_it;  // by the thread that waited for its holds
-  };
-  struct collected {
-    lock_group facts;
-    std::map<std::vector<std::uint64_t>, collected_site> sites;  // by inner frames
-    uses_by_stack uses;
-    std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // by lock
-    std::set<std::uint32_t> threads;                              // that have acquired one of them
-    bool is_awaited = false;
-  };
-  const awaited_locks awaited(recording);
-  std::map<std::tuple<lock_type, std::uint32_t>, collected> groups;
-  const auto group_of = [&](std::uint32_t lock) -> collected& {
-    const format::lock_facts& facts = recording.locks[lock];
-    collected& group = groups[{facts.type, facts.site}];
-    group.facts.type = facts.type;
-    group.is_awaited = awaited.has(lock);
-    group.facts.first_site = facts.site;
-    group.facts.is_process_shared = group.facts.is_process_shared || facts.is_process_shared;
-    if (group.facts.address == 0) group.facts.address = facts.address;
-    return group;
-  };
-  own_code own_frames(recording);
-  const auto site_of = [&](collected& in_group, std::uint32_t site) -> lock_site& {
-    collected_site& site_in_group = in_group.sites[own_frames.inner_frames(site)];
-    site_in_group.sites.insert(site);
-    if (site_in_group.facts.site == 0 ||
-        in_group.uses[site].acquisitions > in_group.uses[site_in_group.facts.site].acquisitions)
-      site_in_group.facts.site = site;
-    return site_in_group.facts;
-  };
-  for (const auto& [key, value] : recording.acquisitions) {
-    collected& group = group_of(key.lock);
-    const format::lock_counts counts = in_nanoseconds(recording, value);
-    add(group.facts.sums, counts);
-    stack_use& use = group.uses[key.site];
-    use.acquisitions += counts[format::acquisitions];
-    use.reader_acquisitions += counts[format::reader_acquisitions];
-    use.holds += counts[format::holds];
-    use.held_ns += counts[format::held_ticks];
-    use.threads.insert(key.thread);
-    lock_site& lock_place = site_of(group, key.site);
-    add(lock_place.sums, counts);
-    group.threads_of[key.lock].insert(key.thread);
-    if (value[format::acquisitions] != 0) group.threads.insert(key.thread);  // else it has waited or tried in vain
-  }
-  for (const auto& [key, value] : recording.waits) {
-    collected& group = group_of(key.lock);
-    lock_site& lock_place = site_of(group, key.site);
-    if (const auto holder = group.sites.find(own_frames.inner_frames(key.holder_site)); holder != group.sites.end()) {
-      // Each wait that got the lock was for another hold. Those that gave up may all have been for one.
-      const auto waiter = recording.acquisitions.find({key.site, key.thread, key.lock});
-      const std::uint64_t refused = waiter == recording.acquisitions.end() ? 0 : waiter->second[format::refused];
-      holder->second.waits_for_it[key.thread] += value[format::waits] - std::min(value[format::waits], refused);
-    }
-    const std::uint64_t waited = format::nanoseconds(recording.clock, value[format::waited_ticks]);
-    add_wait(lock_place, {key.holder_site, key.holder, value[format::waits], waited});
-  }
-  const last_moment at_end(recording, awaited);
-  for (const auto& [key, since] : recording.open_uses) {
-    collected& group = group_of(key.lock);
-    lock_site& lock_place = site_of(group, key.site);  // nobody may have acquired the lock there yet
-    if (group.is_awaited) continue;
-    if (!key.is_wait) {
-      ++group.facts.still_held;
-      continue;
-    }
-    const unfinished_wait& wait = group.facts.still_waiting.emplace_back(at_end.wait(key, since));
-    if (wait.has_holder && wait.holder != wait.thread)
-      add_wait(lock_place, {wait.holder_site, wait.holder, 1, at_end.held_ns(key, since)});
-  }
-
-  lock_findings findings;
-  format::lock_counts totals{};  // without condition variables
-  const std::uint64_t wall_ns = recording.has_ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds;
-  for (auto& [key, collected] : groups) {
-    lock_group& group = collected.facts;
-    group.locks = static_cast<std::uint32_t>(collected.threads_of.size());
-    const thread_count count = count_threads(recording, collected.threads);
-    group.threads = count.threads;
-    group.may_have_more_threads = count.may_be_more;
-    const bool has_one_thread_each = std::all_of(collected.threads_of.begin(), collected.threads_of.end(),
-                                                 [](const auto& entry) { return entry.second.size() < 2; });
-    std::stable_sort(group.still_waiting.begin(), group.still_waiting.end(),
-                     [](const unfinished_wait& a, const unfinished_wait& b) { return a.nanoseconds > b.nanoseconds; });
-    findings.still_waiting += group.still_waiting.size();
-    findings.in_deadlock += static_cast<std::uint64_t>(std::count_if(
-        group.still_waiting.begin(), group.still_waiting.end(), [](const auto& wait) { return wait.is_deadlock; }));
-    std::vector<collected_site*> order;
-    for (auto& [frames, collected_at_site] : collected.sites) {
-      // Waits are counted, and acquisitions are estimated: there are at least as many holds as one thread has waited
-      // for.
-      std::uint64_t& acquisitions = collected_at_site.facts.sums[format::acquisitions];
-      std::uint64_t min_count = collected_at_site.facts.sums[format::contended];
-      for (const auto& [thread, waits] : collected_at_site.waits_for_it) {
-        const bool is_one_thread = thread != format::max_threads;  // which all threads beyond the limit share
-        if (is_one_thread) min_count = std::max(min_count, waits);
-      }
-      if (!collected.is_awaited && acquisitions < min_count) {
-        group.sums[format::acquisitions] += min_count - acquisitions;
-        acquisitions = min_count;
-      }
-      collected_at_site.facts.error = error_of(collected_at_site.facts.sums);
-      std::sort(collected_at_site.facts.waits.begin(), collected_at_site.facts.waits.end(),
-                [](const lock_wait& a, const lock_wait& b) { return a.nanoseconds > b.nanoseconds; });
-      order.push_back(&collected_at_site);
-    }
-    std::stable_sort(order.begin(), order.end(), [](const collected_site* a, const collected_site* b) {
-      return std::tie(a->facts.sums[format::wait_ticks], a->facts.sums[format::acquisitions]) >
-             std::tie(b->facts.sums[format::wait_ticks], b->facts.sums[format::acquisitions]);
-    });
-    for (collected_site* const collected_at_site : order) {
-      for (const std::uint32_t site : collected_at_site->sites) {
-        group.index_by_site[site] = group.sites.size();
-        const stack_use& use = collected.uses[site];
-        collected_at_site->facts.stacks.push_back({site, use.acquisitions, use.held_ns});
-      }
-      std::stable_sort(collected_at_site->facts.stacks.begin(), collected_at_site->facts.stacks.end(),
-                       [](const lock_stack& a, const lock_stack& b) { return a.acquisitions > b.acquisitions; });
-      group.sites.push_back(std::move(collected_at_site->facts));
-    }
-    group.error = error_of(group.sums);
-    group.typical_hold_ns = typical_hold(group, collected.uses);
-    group.is_held_elsewhere = has_one_thread_each && group.sums[format::wait_ticks] != 0;
-    group.category = collected.is_awaited ? lock_category::condition : categorise(group, has_one_thread_each, wall_ns);
-    group.library = own_frames.installed_library(group.first_site);
-    group.read_mostly = find_read_mostly(recording, group, collected.uses, own_frames);
-    group.remedy = remedy_for(group, wall_ns);
-    if (!collected.is_awaited) add(totals, group.sums);
-    findings.groups.push_back(std::move(group));
-  }
-  findings.acquisitions = totals[format::acquisitions];
-  findings.contended = totals[format::contended];
-  findings.wait_nanoseconds = totals[format::wait_ticks];
-  findings.error = error_of(totals);
-  // Those that are waited for on purpose come last.
-  std::stable_sort(findings.groups.begin(), findings.groups.end(), [](const lock_group& a, const lock_group& b) {
-    const bool is_a_last = a.category == lock_category::condition, is_b_last = b.category == lock_category::condition;
-    if (is_a_last != is_b_last) return is_b_last;
-    return std::tie(a.sums[format::wait_ticks], a.sums[format::acquisitions]) >
-           std::tie(b.sums[format::wait_ticks], b.sums[format::acquisitions]);
-  });
-  return findings;
-}
+lock_findings find_locks(const format::recording& recording) { return lock_collector(recording).findings(); }
 
 }  // namespace tarn::analyse

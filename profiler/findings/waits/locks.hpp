@@ -25,6 +25,9 @@ enum class lock_category {
 const char* name(lock_category category);
 const char* name(format::lock_type type);
 
+// A smaller part of the acquisitions or of the program's run time does not count.
+constexpr double negligible_share = 0.01;
+
 // The waits at a site for one holder of the lock.
 struct lock_wait {
   std::uint32_t holder_site = 0, holder = 0;  // where the lock had been acquired, and by which thread
@@ -89,8 +92,8 @@ struct lock_group {
 std::uint64_t held_wait_ns(const lock_group& group);
 // Returns whether a lock is held so long that the work under it causes the waits.
 bool is_held_long(const lock_group& group);
-// Returns the remedy for a contended lock of the program.
-std::string contended_remedy(const lock_group& group);
+// Returns the mean time of a hold; 0 if no hold was seen.
+std::uint64_t mean_hold(const lock_group& group);
 
 struct lock_findings {
   std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without waits on purpose
