@@ -3,6 +3,7 @@
 #include <sys/auxv.h>
 
 #include <cstring>
+#include <type_traits>
 
 namespace tarn::base {
 
@@ -147,6 +148,60 @@ std::size_t slips_between(std::string_view left, std::string_view right) noexcep
   return rows[left.size() % 3][right.size()];
 }
 
+// Calls `use` with the field of an option, and returns what that returns.
+template <class Options, class Use>
+auto with_field(Options& values, option_id id, Use use) noexcept {
+  switch (id) {
+    case option_id::purge_delay_ms: return use(values.purge_delay_ms);
+    case option_id::stats: return use(values.stats);
+    case option_id::stats_file: return use(values.stats_file);
+    case option_id::guard: return use(values.uses_guard);
+    case option_id::thp: return use(values.thp);
+    case option_id::limit: return use(values.limit);
+    case option_id::initial: return use(values.initial);
+    case option_id::increment: return use(values.increment);
+    case option_id::background_purge: return use(values.purges_in_background);
+    case option_id::sample_guards: return use(values.sample_guards);
+    case option_id::harden: return use(values.is_hardened);
+    case option_id::thread_heaps: return use(values.thread_heaps);
+  }
+  __builtin_unreachable();
+}
+
+// Sets a field from a well-formed value, and returns whether it is one.
+template <class Field>
+bool parse_field(Field& field, const option_info& option, std::string_view value) noexcept {
+  const auto set = [&](const auto& parsed) {
+    if (parsed) field = static_cast<Field>(*parsed);
+    return parsed.has_value();
+  };
+  if constexpr (std::is_array_v<Field>) {
+    if (value.size() >= sizeof field) return false;
+    if (!value.empty()) std::memcpy(field, value.data(), value.size());
+    field[value.size()] = '\0';
+    return true;
+  } else if constexpr (std::is_same_v<Field, bool>) {
+    return set(flag_value(value));
+  } else if constexpr (std::is_enum_v<Field>) {
+    return set(choice_value(option, value));
+  } else {
+    return set(number_value(option, value));
+  }
+}
+
+template <class Field>
+void append_field(text& line, const option_info& option, const Field& field) noexcept {
+  if constexpr (std::is_array_v<Field>) {
+    line.append(std::string_view(field));
+  } else if constexpr (std::is_same_v<Field, bool>) {
+    line.append(field ? '1' : '0');
+  } else if constexpr (std::is_enum_v<Field>) {
+    line.append(choice_name(option, static_cast<unsigned>(field)));
+  } else {
+    line.decimal(field);
+  }
+}
+
 using report_line = text_buffer<512>;
 
 void report_unknown(std::string_view environment_entry_name, std::string_view lower_name,
@@ -197,83 +252,13 @@ std::optional<option_id> nearest_option(std::string_view name) noexcept {
 
 bool parse_option(options& target, option_id id, std::string_view value, text& reason) noexcept {
   const option_info& option = info(id);
-  const auto number = number_value(option, value);
-  const auto flag = flag_value(value);
-  const auto choice = choice_value(option, value);
-  const auto refuse = [&] {
-    append_reason(reason, option);
-    return false;
-  };
-  switch (id) {
-    case option_id::purge_delay_ms:
-      if (!number) return refuse();
-      target.purge_delay_ms = static_cast<std::uint32_t>(*number);
-      return true;
-    case option_id::limit:
-      if (!number) return refuse();
-      target.limit = *number;
-      return true;
-    case option_id::initial:
-      if (!number) return refuse();
-      target.initial = *number;
-      return true;
-    case option_id::increment:
-      if (!number) return refuse();
-      target.increment = *number;
-      return true;
-    case option_id::sample_guards:
-      if (!number) return refuse();
-      target.sample_guards = static_cast<std::uint32_t>(*number);
-      return true;
-    case option_id::thread_heaps:
-      if (!number) return refuse();
-      target.thread_heaps = static_cast<std::uint32_t>(*number);
-      return true;
-    case option_id::guard:
-      if (!flag) return refuse();
-      target.uses_guard = *flag;
-      return true;
-    case option_id::harden:
-      if (!flag) return refuse();
-      target.is_hardened = *flag;
-      return true;
-    case option_id::background_purge:
-      if (!flag) return refuse();
-      target.purges_in_background = *flag;
-      return true;
-    case option_id::stats:
-      if (!choice) return refuse();
-      target.stats = static_cast<stats_mode>(*choice);
-      return true;
-    case option_id::thp:
-      if (!choice) return refuse();
-      target.thp = static_cast<thp_mode>(*choice);
-      return true;
-    case option_id::stats_file:
-      if (value.size() > max_path_bytes) return refuse();
-      if (!value.empty()) std::memcpy(target.stats_file, value.data(), value.size());
-      target.stats_file[value.size()] = '\0';
-      return true;
-  }
-  return refuse();
+  const bool is_set = with_field(target, id, [&](auto& field) { return parse_field(field, option, value); });
+  if (!is_set) append_reason(reason, option);
+  return is_set;
 }
 
 void append_value(text& line, const options& source, option_id id) noexcept {
-  const option_info& option = info(id);
-  switch (id) {
-    case option_id::purge_delay_ms: line.decimal(source.purge_delay_ms); break;
-    case option_id::limit: line.decimal(source.limit); break;
-    case option_id::initial: line.decimal(source.initial); break;
-    case option_id::increment: line.decimal(source.increment); break;
-    case option_id::guard: line.append(source.uses_guard ? '1' : '0'); break;
-    case option_id::sample_guards: line.decimal(source.sample_guards); break;
-    case option_id::thread_heaps: line.decimal(source.thread_heaps); break;
-    case option_id::harden: line.append(source.is_hardened ? '1' : '0'); break;
-    case option_id::background_purge: line.append(source.purges_in_background ? '1' : '0'); break;
-    case option_id::stats: line.append(choice_name(option, static_cast<unsigned>(source.stats))); break;
-    case option_id::thp: line.append(choice_name(option, static_cast<unsigned>(source.thp))); break;
-    case option_id::stats_file: line.append(std::string_view(source.stats_file)); break;
-  }
+  with_field(source, id, [&](const auto& field) { append_field(line, info(id), field); });
 }
 
 void load_from_environment(options& target, const char* const* environment, report_function report) noexcept {

@@ -1,5 +1,5 @@
 // The options of Tarn. Each has a row in option_table, from which the environment names, `tarn run --help`, the shell
-// completion and docs/reference/options.md follow; a field of `options`; and two cases in base/options.cpp.
+// completion and docs/reference/options.md follow; a field of `options`; and a case in base/options.cpp.
 //
 // Everything here may run inside the first malloc of a process, before main. So nothing allocates, locks, throws,
 // uses stdio or needs libstdc++ at run time.
