@@ -397,10 +397,19 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::size_t purge_idle_record() noexcept;
   bool visit_without_owner(bool (*stop)() noexcept) noexcept;
   bool purge_without_owner(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept;
+  /// What the owner has done since the last visit. It neglects its inbox if it has not taken in what waited then.
+  struct owner_activity {
+    bool makes_slow_calls, uses_fronts, neglects_inbox;
+  };
+  owner_activity activity_since_visit() noexcept;
+  /// The classes whose front magazines a visit empties.
+  enum class emptied_fronts : std::uint8_t { no_class, idle_classes, every_class };
+  emptied_fronts fronts_to_empty(const owner_activity& activity, bool is_worth_it) noexcept;
+  bool visit_magazines(bool (*stop)() noexcept, emptied_fronts fronts) noexcept;
   bool visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept;
   std::uint64_t hash_of_tops() const noexcept;
   bool is_worth_visiting() const noexcept;
-  bool empty_idle_fronts(bool (*stop)() noexcept, bool is_owner_active) noexcept;
+  bool empty_fronts(bool (*stop)() noexcept, emptied_fronts fronts) noexcept;
   bool drop_all_fronts(bool (*stop)() noexcept) noexcept;
   bool close_gaps(size_class index) noexcept;
   void set_capacity(size_class index, std::uint16_t capacity) noexcept;

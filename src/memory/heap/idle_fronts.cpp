@@ -104,9 +104,9 @@ bool heap::drop_all_fronts(bool (*stop)() noexcept) noexcept {
 // Returns the blocks of front magazines to their slabs, all but the newest of each class up to 8 KiB. Returns false if
 // it ended early, because the owner waits or `stop` asked for it. Only a visitor may call it.
 //
-// With `is_owner_active` it leaves out the classes whose `top` has changed since the last decay or visit. Then the
+// Idle classes are those whose `top` has not changed since the last decay or visit. If only these are emptied, the
 // owner is at work in other classes, and may use these at any moment, too: the protocol above allows that.
-bool heap::empty_idle_fronts(bool (*stop)() noexcept, bool is_owner_active) noexcept {
+bool heap::empty_fronts(bool (*stop)() noexcept, emptied_fronts fronts) noexcept {
   if (policy.is_closed()) return drop_all_fronts(stop);
   taken_block group[max_group];
   std::size_t count = 0;
@@ -127,7 +127,7 @@ bool heap::empty_idle_fronts(bool (*stop)() noexcept, bool is_owner_active) noex
     if (classes[index].front == nullptr) continue;
     void** const& class_top = top_of(index);
     void* const* const seen_top = std::exchange(classes[index].seen_top, load_top(class_top));
-    if (is_owner_active && classes[index].seen_top != seen_top) continue;
+    if (fronts == emptied_fronts::idle_classes && classes[index].seen_top != seen_top) continue;
     const std::ptrdiff_t left = index < detail::first_large_class ? 1 : 0;
     classes[index].has_gaps = true;
     for (void** entry = classes[index].bottom(); has_finished && entry < load_top(class_top) - left; ++entry) {

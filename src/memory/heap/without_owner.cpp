@@ -212,29 +212,12 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   if (state_now != ownership::occupied) {
     return state_now == ownership::idle && visit_without_owner(stop);
   }
-  const std::uint64_t calls = slow_calls.get();
-  const bool is_working = visited_calls.exchange(calls, std::memory_order_relaxed) != calls;
-  constexpr std::uint64_t nothing_waits = ~std::uint64_t{0};
-  const std::uint64_t takes = remote_inbox.empty() ? nothing_waits : inbox_takes.get();
-  const bool neglects_inbox =
-      visited_takes.exchange(takes, std::memory_order_relaxed) == takes && takes != nothing_waits;
-  const std::uint64_t tops = hash_of_tops();
-  const bool uses_fronts = visited_tops.exchange(tops, std::memory_order_relaxed) != tops;
-  if (is_working) {
-    was_visited_asleep.store(false, std::memory_order_relaxed);
-    must_tick.store(true, std::memory_order_relaxed);  // its slow calls may be few: tick() says why
-  }
-  if (is_working || uses_fronts) were_fronts_emptied.store(false, std::memory_order_relaxed);
-  const bool must_empty_fronts = !is_working && !uses_fronts && !were_fronts_emptied.load(std::memory_order_relaxed);
-  if (is_working && !neglects_inbox) return is_worth_visiting();
-  const bool may_empty_later = uses_fronts && is_worth_visiting();
-  // A hardened heap at work makes no slow calls that count, and its quarantine would go with the magazines. relaxed: a
-  // count that two visitors change at once makes a visit early or late.
-  const bool must_empty_idle_classes =
-      !is_working && may_empty_later && !policy.is_closed() &&
-      (visits_in_use.fetch_add(1, std::memory_order_relaxed) + 1) % visits_to_idle == 0;
-  const bool must_visit_fronts = must_empty_fronts || must_empty_idle_classes;
-  if (was_visited_asleep.load(std::memory_order_relaxed) && !must_visit_fronts && remote_inbox.empty()) {
+  const owner_activity activity = activity_since_visit();
+  if (activity.makes_slow_calls && !activity.neglects_inbox) return is_worth_visiting();
+  const bool may_empty_later = activity.uses_fronts && is_worth_visiting();
+  const emptied_fronts fronts = fronts_to_empty(activity, may_empty_later);
+  if (was_visited_asleep.load(std::memory_order_relaxed) && fronts == emptied_fronts::no_class &&
+      remote_inbox.empty()) {
     return may_empty_later;
   }
   if (!visits.try_visit()) {
@@ -246,17 +229,50 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   // A fork asks for a stop, and then waits until no visitor is in its thread's heap. So the visitor asks again here.
   if (!stop() && state.load(std::memory_order_acquire) == ownership::occupied) {
     take_inbox(taker::visitor);
-    if (!is_working) {
-      const bool were_emptied = must_visit_fronts && empty_idle_fronts(stop, !must_empty_fronts);
-      std::size_t purged_bytes = 0;
-      const bool were_visited = visit_classes(stop, purged_bytes);
-      has_finished = were_visited && (were_emptied || !must_empty_fronts);
-      if (must_empty_fronts) were_fronts_emptied.store(were_emptied, std::memory_order_relaxed);
-      was_visited_asleep.store(were_visited, std::memory_order_relaxed);
-    }
+    has_finished = !activity.makes_slow_calls && visit_magazines(stop, fronts);
   }
   visits.end_visit();
   return !has_finished || may_empty_later;
+}
+
+heap::owner_activity heap::activity_since_visit() noexcept {
+  constexpr std::uint64_t nothing_waits = ~std::uint64_t{0};
+  const std::uint64_t calls = slow_calls.get();
+  const std::uint64_t takes = remote_inbox.empty() ? nothing_waits : inbox_takes.get();
+  const std::uint64_t tops = hash_of_tops();
+  const owner_activity activity{
+      .makes_slow_calls = visited_calls.exchange(calls, std::memory_order_relaxed) != calls,
+      .uses_fronts = visited_tops.exchange(tops, std::memory_order_relaxed) != tops,
+      .neglects_inbox = visited_takes.exchange(takes, std::memory_order_relaxed) == takes && takes != nothing_waits};
+  if (activity.makes_slow_calls) {
+    was_visited_asleep.store(false, std::memory_order_relaxed);
+    must_tick.store(true, std::memory_order_relaxed);  // its slow calls may be few: tick() says why
+  }
+  if (activity.makes_slow_calls || activity.uses_fronts) were_fronts_emptied.store(false, std::memory_order_relaxed);
+  return activity;
+}
+
+heap::emptied_fronts heap::fronts_to_empty(const owner_activity& activity, bool is_worth_it) noexcept {
+  if (activity.makes_slow_calls) return emptied_fronts::no_class;
+  if (!activity.uses_fronts) {
+    return were_fronts_emptied.load(std::memory_order_relaxed) ? emptied_fronts::no_class : emptied_fronts::every_class;
+  }
+  // A hardened heap at work makes no slow calls that count, and its quarantine would go with the magazines. relaxed: a
+  // count that two visitors change at once makes a visit early or late.
+  const bool is_due = is_worth_it && !policy.is_closed() &&
+                      (visits_in_use.fetch_add(1, std::memory_order_relaxed) + 1) % visits_to_idle == 0;
+  return is_due ? emptied_fronts::idle_classes : emptied_fronts::no_class;
+}
+
+// Returns false if the visit ended early.
+bool heap::visit_magazines(bool (*stop)() noexcept, emptied_fronts fronts) noexcept {
+  const bool were_emptied = fronts != emptied_fronts::no_class && empty_fronts(stop, fronts);
+  std::size_t purged_bytes = 0;
+  const bool were_visited = visit_classes(stop, purged_bytes);
+  was_visited_asleep.store(were_visited, std::memory_order_relaxed);
+  if (fronts != emptied_fronts::every_class) return were_visited;
+  were_fronts_emptied.store(were_emptied, std::memory_order_relaxed);
+  return were_visited && were_emptied;
 }
 
 std::uint64_t heap::idle_front_bytes() const noexcept {
@@ -288,7 +304,7 @@ std::size_t heap::visit_now() noexcept {
   if (!visits.try_visit()) return purged_bytes;
   if (state.load(std::memory_order_acquire) == ownership::occupied) {
     take_inbox(taker::visitor);
-    empty_idle_fronts(never, false);
+    empty_fronts(never, emptied_fronts::every_class);
     visit_classes(never, purged_bytes);
   }
   visits.end_visit();
