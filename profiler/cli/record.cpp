@@ -296,7 +296,7 @@ void print_summary(std::uint32_t sources, process_recording& recording) {
     fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_error_text(region.call_problem()));
   }
   // The figures are those of the report, which reads the file.
-  const format::recording recorded_facts = analyse::with_cpu_sites(analyse::reconcile_calls(recording.in_file()));
+  const format::recording recorded_facts = analyse::with_cpu_sites(analyse::reconcile_calls(recording.take_file()));
   if (const format::module_facts* const module = own_malloc_in(recorded_facts)) {
     fmt::print(stderr, "tarn: {}\n", own_malloc_text(*module));
   }

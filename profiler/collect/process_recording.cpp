@@ -193,7 +193,7 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
     if (begun_ns_ == 0) {
       writer.changes(now_);
     } else {
-      writer.changes(in_file());
+      writer.changes(format::since(before_, now_));
     }
   });
   if (writer_ != nullptr && !now_.snapshots.empty()) written_ns_ = now_.snapshots.back().at_ns;
@@ -293,7 +293,8 @@ bool process_recording::save_if_replaced() {
 void process_recording::write_work(recorder_prices& prices) {
   now_.work.prices = prices.get().ns;
   now_.work.is_disturbed = prices.get().is_disturbed;
-  now_.work.amounts = analyse::amounts_of(in_file());
+  now_.work.amounts =
+      begun_ns_ == 0 ? analyse::amounts_of(now_) : analyse::amounts_of(format::since(before_, now_));
   if (begun_ns_ != 0) now_.work.amounts[format::start_work] = 0;  // the program had started before this file
   const std::uint64_t collector_us = prices.collector_us();
   now_.work.collector_us = collector_us - collector_before_us_;
@@ -301,7 +302,9 @@ void process_recording::write_work(recorder_prices& prices) {
   write([&](format::writer& writer) { writer.work(now_.work); });
 }
 
-format::recording process_recording::in_file() const { return begun_ns_ == 0 ? now_ : format::since(before_, now_); }
+format::recording process_recording::take_file() {
+  return begun_ns_ == 0 ? std::move(now_) : format::since(before_, now_);
+}
 
 void process_recording::write_end(const format::end_facts& end) {
   now_.has_ended = true;

@@ -75,8 +75,8 @@ class process_recording {
 
   // Returns the last counts that were read, from the begin of the process on.
   const format::recording& now() const { return now_; }
-  // Returns the recording that the current file has.
-  format::recording in_file() const;
+  // Returns the recording that the current file has. Call it at the end: the counts may no longer be here afterwards.
+  format::recording take_file();
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return writer_ == nullptr ? 0 : writer_->bytes(); }
   // Returns how many threads the process had while it was recorded; 0 if the file began later than the process.

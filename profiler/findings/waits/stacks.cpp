@@ -36,18 +36,21 @@ bool own_code::is_interpreter(std::uint32_t image, std::uint64_t frame) {
   return module != nullptr && (module->own_functions & format::own_python) != 0;
 }
 
-std::vector<std::uint64_t> own_code::inner_frames(std::uint32_t site) {
+const std::vector<std::uint64_t>& own_code::inner_frames(std::uint32_t site) {
+  const auto [inner, is_new] = inner_frames_.try_emplace(site);
+  if (!is_new) return inner->second;
   const format::site_facts& facts = recording_.sites[site];
   // A Python function is the program's own code before the interpreter is.
   const bool has_python = std::any_of(facts.frames.begin(), facts.frames.end(), format::is_python_address);
   const auto own_frame = std::find_if_not(facts.frames.begin(), facts.frames.end(), [&](std::uint64_t frame) {
     return is_runtime_code(facts.image, frame) || (has_python && is_interpreter(facts.image, frame));
   });
-  return {facts.frames.begin(), own_frame == facts.frames.end() ? own_frame : own_frame + 1};
+  inner->second.assign(facts.frames.begin(), own_frame == facts.frames.end() ? own_frame : own_frame + 1);
+  return inner->second;
 }
 
 std::string own_code::installed_library(std::uint32_t site) {
-  const std::vector<std::uint64_t> inner = inner_frames(site);
+  const std::vector<std::uint64_t>& inner = inner_frames(site);
   if (inner.empty()) return {};
   const format::module_facts* const module = module_at(recording_.sites[site].image, inner.back());
   if (module == nullptr || is_runtime_module(module->path) || !is_installed_library(module->path)) return {};

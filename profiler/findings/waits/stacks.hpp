@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,7 @@ class own_code {
   explicit own_code(const format::recording& recording) : recording_(recording) {}
 
   // Returns the stack of the site up to the first frame outside these modules.
-  std::vector<std::uint64_t> inner_frames(std::uint32_t site);
+  const std::vector<std::uint64_t>& inner_frames(std::uint32_t site);
 
   // Returns whether the frame is in one of these modules.
   bool is_runtime_code(std::uint32_t image, std::uint64_t frame);
@@ -32,6 +33,7 @@ class own_code {
 
   const format::recording& recording_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, const format::module_facts*> modules_;
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> inner_frames_;  // by site
 };
 
 // Returns whether a module is a shared library of the system, judged by its path.
