@@ -1,113 +1,40 @@
-// `tarn record`: runs a program with libtarn-record.so in it, and writes the counters to a file.
-//
-// The program is a child of this process. This process waits, reads the shared memory from time to time and at the
-// end, and ends as the program did. The counters survive any end of the program; the written part survives any end of
-// this process.
+// The options of `tarn record`.
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstdio>
-#include <ctime>
+#include <cstdint>
 #include <limits>
 #include <memory>
-#include <optional>
-#include <set>
-#include <system_error>
+#include <string>
 #include <vector>
 
 #include "profiler/base/failure.hpp"
-#include "profiler/base/output_file.hpp"
 #include "profiler/cli/commands.hpp"
 #include "profiler/cli/record_request.hpp"
-#include "profiler/collect/children.hpp"
-#include "profiler/collect/process_recording.hpp"
-#include "profiler/collect/process_state.hpp"
-#include "profiler/collect/recorder_prices.hpp"
-#include "profiler/collect/recording_bounds.hpp"
-#include "profiler/findings/heap/own_malloc.hpp"
-#include "profiler/findings/limits.hpp"
-#include "profiler/findings/time/cpu.hpp"
-#include "profiler/findings/time/thread_roles.hpp"
-#include "profiler/findings/unrecorded.hpp"
-#include "profiler/findings/waits/locks.hpp"
-#include "profiler/findings/waits/system_calls.hpp"
-#include "profiler/format/clock.hpp"
 #include "profiler/format/part.hpp"
-#include "profiler/launch/access.hpp"
-#include "profiler/launch/launchers.hpp"
-#include "profiler/launch/library.hpp"
-#include "profiler/launch/processor_counts.hpp"
-#include "profiler/launch/program.hpp"
-#include "profiler/launch/start.hpp"
-#include "profiler/predict/recording_cost.hpp"
-#include "profiler/report/values.hpp"
 
 namespace tarn::command {
 namespace {
 
-using steady = std::chrono::steady_clock;
-
-constexpr std::chrono::milliseconds first_pause{50};
-
-// These signals are forwarded to the program, because a sender means the program and not its recorder.
-constexpr std::array forwarded = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGINT, SIGQUIT, SIGALRM};
-
-volatile std::sig_atomic_t child = 0, stopped = 0;
-void stop(int) { stopped = 1; }
-// Forwards only signals that the program has not received already. A terminal's signal (SI_KERNEL) goes to all
-// processes of the foreground group, and a signal that the program sends to its own group has reached it.
-void forward(int signal, siginfo_t* sender, void*) {
-  const bool is_alarm = signal == SIGALRM;  // set by the process that became this one by exec
-  const bool is_from_process = sender->si_code <= 0 && sender->si_pid != child;
-  if (is_alarm || is_from_process) ::kill(static_cast<pid_t>(child), signal);
-}
-
-// Arranges the signals around the start of the child: they stay blocked until its process number is known.
-class signals {
- public:
-  signals() {
-    struct sigaction ignored {};
-    ignored.sa_handler = SIG_IGN;  // a recording that grows above the limit (ulimit -f) ends, the program does not
-    ::sigaction(SIGXFSZ, &ignored, &too_large_before_);
-    sigset_t every_signal;
-    ::sigfillset(&every_signal);
-    ::sigprocmask(SIG_SETMASK, &every_signal, &mask_before_);
+class record_formatter : public help_formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: tarn record [OPTIONS] -- PROGRAM [ARGS...]\n       tarn record [OPTIONS] --pid PID\n"
+           "       tarn record --pid PID start|stop\n";
   }
-  void in_child() const {
-    ::sigaction(SIGXFSZ, &too_large_before_, nullptr);
-    ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
-  }
-  void in_parent(pid_t started) const {
-    child = started;
-    struct sigaction action {};
-    action.sa_sigaction = forward;
-    action.sa_flags = SA_RESTART | SA_SIGINFO;
-    for (const int signal : forwarded) ::sigaction(signal, &action, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // if nobody reads our messages, the program and its recording go on
-    ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
-  }
-  // Only processes that the program left behind may still run: from now on a signal ends their recording.
-  void program_ended() const {
-    struct sigaction action {};
-    action.sa_handler = stop;
-    for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  }
-
- private:
-  sigset_t mask_before_;
-  struct sigaction too_large_before_ {};
 };
+
+// Returns the command to a running recording that the command line is, if it is one.
+recording_command command_in(const CLI::App& command) {
+  const std::vector<std::string> arguments = command.remaining();
+  if (arguments.size() != 1 || (arguments.front() != "start" && arguments.front() != "stop"))
+    return recording_command::no_command;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() != 0 && option->get_name() != "--pid")
+      fail(exit_code::usage, "{} uses the options of the running recording: leave out {}", arguments.front(),
+           option->get_name());
+  }
+  return arguments.front() == "start" ? recording_command::start : recording_command::stop;
+}
 
 bool can_dispatch() {
 #if defined(__x86_64__)
@@ -117,8 +44,8 @@ bool can_dispatch() {
 #endif
 }
 
-// Returns the requested sources, or all where none is named. Where this kernel or processor cannot dispatch system
-// calls, it leaves them out with a message, or throws a failure if they are named.
+}  // namespace
+
 std::uint32_t sources_of(const record_request& request) {
   using enum format::kind;
   std::uint32_t sources = 0;
@@ -136,370 +63,6 @@ std::uint32_t sources_of(const record_request& request) {
   }
   return sources;
 }
-
-std::vector<std::string> names_of(std::uint32_t sources) {
-  using enum format::kind;
-  std::vector<std::string> names;
-  if ((sources & source_bit(heap_kind)) != 0) names.emplace_back("heap");
-  if ((sources & source_bit(lock_kind)) != 0) names.emplace_back("locks");
-  if ((sources & source_bit(call_kind)) != 0) names.emplace_back("system calls by syscall user dispatch");
-  return names;
-}
-
-}  // namespace
-
-format::program_facts facts_of(const std::vector<std::string>& arguments, std::uint32_t sources,
-                               std::uint64_t interval) {
-  utsname machine{};
-  ::uname(&machine);
-  return {.started = static_cast<std::uint64_t>(::time(nullptr)),
-          .machine = fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
-                                 ::sysconf(_SC_NPROCESSORS_ONLN)),
-          .mode = interval == 0 ? "full" : "sampled",
-          .sources = names_of(sources),
-          .arguments = arguments,
-          .interval = interval,
-          .host = machine.nodename};
-}
-
-std::unique_ptr<cpu::sampler> add_cpu_source(format::program_facts& facts, pid_t process) {
-  auto sampler = process == 0 ? std::make_unique<cpu::sampler>() : std::make_unique<cpu::sampler>(process);
-  if (sampler->error() == 0) {
-    facts.sources.emplace_back("cpu");
-    return sampler;
-  }
-  const std::string reason =
-      fmt::format("the kernel refuses to sample the processor: {}", system_error_text(sampler->error()));
-  constexpr const char* cure =
-      "sysctl kernel.perf_event_paranoid=2, root, or in a container --cap-add=PERFMON may help";
-  if (facts.sources.empty()) fail(exit_code::missing, "--cpu: {}; {}", reason, cure);
-  fmt::print(stderr, "tarn: {}; {}\n", reason, cure);
-  return nullptr;
-}
-
-void take_samples(cpu::sampler* sampler) {
-  if (sampler != nullptr) sampler->take();
-}
-
-namespace {
-
-std::uint64_t microseconds(const timeval& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
-}
-
-// Waits until the process ends, one of `others` ends, or `until` is reached. Returns whether the process has ended.
-bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time_point until, int& status,
-              rusage& usage, input_output_counts& counts) {
-  const int watch = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
-  for (;;) {
-    siginfo_t left{};
-    if (::waitid(P_PID, static_cast<id_t>(process), &left, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        left.si_pid == process) {
-      counts = input_output_of(static_cast<std::uint64_t>(process));
-      ::wait4(process, &status, 0, &usage);
-      if (watch >= 0) ::close(watch);
-      return true;
-    }
-    const auto milliseconds_left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
-    if (milliseconds_left <= 0) break;
-    if (watch >= 0) {
-      other_descriptors.push_back({watch, POLLIN, 0});
-      ::poll(other_descriptors.data(), other_descriptors.size(), static_cast<int>(milliseconds_left));
-      other_descriptors.pop_back();
-      if (std::any_of(other_descriptors.begin(), other_descriptors.end(),
-                      [](const pollfd& descriptor) { return descriptor.revents != 0; }))
-        break;
-    } else {  // the kernel is too old for pidfd_open
-      ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(milliseconds_left, 20)));
-    }
-  }
-  if (watch >= 0) ::close(watch);
-  return false;
-}
-
-// `all_threads` is 0 where it is not known.
-std::string summary_text(const format::recording& recording, std::uint32_t sources, std::uint64_t all_threads) {
-  using enum format::kind;
-  std::uint64_t blocks = 0;
-  for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
-  std::string text;
-  const auto add_count = [&](bool is_recorded, std::uint64_t count, const char* noun, const char* remark) {
-    if (is_recorded) text += (text.empty() ? "" : ", ") + count_text(count, noun) + remark;
-  };
-  const auto has = [&](format::kind source) { return (sources & source_bit(source)) != 0; };
-  add_count(has(heap_kind), blocks, "allocation", "");
-  if (has(lock_kind)) {
-    const analyse::lock_findings locks = analyse::find_locks(recording);
-    add_count(true, locks.acquisitions, "lock", locks.error == 0 ? " taken" : " taken (estimated)");
-  }
-  std::uint64_t samples = 0;
-  for (const auto& [key, value] : recording.cpu.cells) samples += value[format::cpu_samples];
-  add_count(recording.cpu.interval_ns != 0, samples, "CPU sample", "");
-  if (has(call_kind)) {
-    const analyse::call_findings calls = analyse::find_calls(recording);
-    text += (text.empty() ? "" : ", ") + estimate_text(calls.calls, calls.error, "system call");
-  }
-  // A file that begins late also names sites and threads of before.
-  std::set<std::uint32_t> sites, threads;
-  const auto add_users = [&](const auto& cells, auto thread) {
-    for (const auto& [key, value] : cells) {
-      sites.insert(key.site);
-      threads.insert(key.*thread);
-    }
-  };
-  add_users(recording.cells, &format::heap_key::actor);
-  add_users(recording.calls, &format::call_key::thread);
-  add_users(recording.acquisitions, &format::lock_key::thread);
-  add_users(recording.cpu.cells, &format::cpu_key::thread);
-  for (std::uint32_t number = 0; number < recording.threads.size(); ++number) {
-    if (recording.threads[number].allocations + recording.threads[number].frees != 0) threads.insert(number);
-  }
-  sites.erase(0);  // stands for all beyond the limit
-  const std::size_t count = count_of_threads(recording, threads);
-  const std::string seen_threads = count < all_threads && !threads.empty()
-                                       ? fmt::format("{} of {}", group_digits(count), count_text(all_threads, "thread"))
-                                       : count_text(count, "thread");
-  return text + fmt::format(" at {} by {}", count_text(sites.size(), "call stack"), seen_threads);
-}
-
-}  // namespace
-
-void obey(recorder_control& control, bounded_recording& files, const process_recording& recording) {
-  const recording_command command = control.next();
-  if (command == recording_command::stop && !files.is_paused()) {
-    files.pause();
-    fmt::print(stderr, "tarn: recording stopped; {} has what was before\n", recording.path());
-  } else if (command == recording_command::start && files.is_paused() && files.resume()) {
-    fmt::print(stderr, "tarn: recording started again, in {}\n", recording.path());
-  }
-  if (command != recording_command::no_command) control.answer(!files.is_paused());
-}
-
-void print_summary(std::uint32_t sources, process_recording& recording) {
-  const region_file& region = recording.region();
-  for (const std::string& line : unrecorded_text(recording.now())) fmt::print(stderr, "tarn: {}\n", line);
-  if (const std::string limits = limits_text(recording.now()); !limits.empty())
-    fmt::print(stderr, "tarn: {}\n", limits);
-  if (region.images() == 0) {
-    if (region.problem() != 0) {
-      fmt::print(stderr, "tarn: nothing was recorded: no address space for the recorder: {}\n",
-                 system_error_text(region.problem()));
-    } else {
-      fmt::print(
-          stderr,
-          "tarn: nothing was recorded: the program did not load libtarn-record.so (static, set-uid, or it clears "
-          "LD_PRELOAD?): name the program itself, or use --follow\n");
-    }
-    return;
-  }
-  if (region.call_problem() != 0) {
-    fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_error_text(region.call_problem()));
-  }
-  // The figures are those of the report, which reads the file.
-  const format::recording recorded_facts = analyse::with_cpu_sites(analyse::reconcile_calls(recording.take_file()));
-  if (const format::module_facts* const module = own_malloc_in(recorded_facts)) {
-    fmt::print(stderr, "tarn: {}\n", own_malloc_text(*module));
-  }
-  if (const std::uint64_t lost = recorded_facts.cpu.lost; lost != 0)
-    fmt::print(stderr, "tarn: the kernel had no room for {} records of the processor; they are missing\n", lost);
-  if (!recording.is_whole() || !recording.save_if_replaced()) return;
-  fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
-             analyse::collector_text_of(recorded_facts));
-  if (const std::string doubt = analyse::doubt_text_of(recorded_facts); !doubt.empty())
-    fmt::print(stderr, "tarn: {}\n", doubt);
-  fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n",
-             summary_text(recorded_facts, sources, recording.all_threads()), recording.path(),
-             group_digits(recording.bytes()), recording.path());
-}
-
-namespace {
-
-// Ends this process in the way the program ended.
-[[noreturn]] void end_like(int status) {
-  if (WIFSIGNALED(status)) {
-    const int signal = WTERMSIG(status);
-    const rlimit no_core{0, 0};  // the program has already written its core file
-    ::setrlimit(RLIMIT_CORE, &no_core);
-    ::signal(signal, SIG_DFL);
-    sigset_t only_signal;
-    ::sigemptyset(&only_signal);
-    ::sigaddset(&only_signal, signal);
-    ::sigprocmask(SIG_UNBLOCK, &only_signal, nullptr);
-    ::raise(signal);
-    ::_exit(128 + signal);
-  }
-  ::_exit(WEXITSTATUS(status));
-}
-
-[[noreturn]] void start_program(const std::vector<std::string>& arguments, const std::string& program, start method,
-                                const signals& arranged) {
-  try {
-    set_environment(format::process_variable, std::to_string(::getpid()));
-    arranged.in_child();
-    execute(arguments, program, method);
-  } catch (const failure& reason) {
-    fmt::print(stderr, "tarn: {}\n", reason.what());
-    ::_exit(static_cast<int>(reason.code()));
-  }
-}
-
-// Keeps one recording of those of a launcher and its descendants, and prints which one.
-process_recording& keep_one(children& child_processes, process_recording& launcher) {
-  process_recording& kept_recording = child_processes.keep_longest_running(launcher);
-  if (&kept_recording != &launcher)
-    fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(kept_recording.region().arguments(), " "));
-  return kept_recording;
-}
-
-[[noreturn]] void record(const record_request& request, const std::vector<std::string>& arguments) {
-  constexpr auto file = "libtarn-record.so";
-  require_proc();
-  const std::string library = find_library(file, request.library);
-  const std::string program = find_program(arguments.front());
-  const start method = check_preloadable(arguments.front(), program, file);
-  const std::uint32_t sources = sources_of(request);
-  const std::uint64_t interval = request.records_all || request.searches_heap() ? 0 : request.interval;
-  // A launcher's children are recorded as with --follow, and in the end one recording is kept.
-  const bool starts_launcher = !request.follows_children && request.every.empty() && is_launcher(program);
-  if (!request.every.empty() && is_launcher(program) && !execs_its_program(program))
-    fail(exit_code::usage,
-         "--every divides the recording of one process, and {} starts its program as another one; start that program "
-         "itself, or record it by --pid",
-         arguments.front());
-  const region_sizes sizes = sizes_within_limits(interval == 0, request.follows_children || starts_launcher);
-  const std::unique_ptr<file_pusher> pusher = start_pusher(request);
-  process_recording first(sources, interval, sizes.first);
-  format::program_facts facts = facts_of(arguments, sources, interval);
-  const std::unique_ptr<cpu::sampler> sampler = request.records_cpu ? add_cpu_source(facts, 0) : nullptr;
-  if (sampler != nullptr) first.use_sampler(*sampler);
-  children child_processes;
-  if (request.follows_children || starts_launcher)
-    child_processes.offer_to(first.region(), sources, interval, sizes, sampler.get());
-  recorder_prices prices(library, sources, interval == 0);
-  bounded_recording files(first, prices, request.output, bounds_of(request));
-  connect(files, pusher.get());
-  try {
-    files.begin(facts);
-  } catch (const std::system_error& error) {
-    fail(exit_code::io_error, "{}{}", error.what(), missing_folder_text(request.output, error.code().value()));
-  }
-  std::optional<recorder_control> control;
-  if (!request.follows_children && !starts_launcher) control.emplace(first.region());
-  if (control) first.request_searches(request.searches_leaks, request.searches_contents);
-  preload(library);
-  set_environment(format::region_variable, first.region().path());
-
-  // With --follow the counts would belong to several recordings together.
-  processor_counts counts((sources & source_bit(format::heap_kind)) != 0 && !request.follows_children);
-  const signals arranged;
-  const std::uint64_t begun_ns = format::monotonic_nanoseconds();
-  const pid_t process = ::fork();
-  if (process < 0) fail(exit_code::cannot_run, "{}: {}", arguments.front(), system_error_text(errno));
-  if (process == 0) start_program(arguments, program, method, arranged);
-  arranged.in_parent(process);
-  if (sampler != nullptr && !request.follows_children && !starts_launcher) sampler->keep_only(process);
-
-  facts.process = static_cast<std::uint64_t>(process);
-  files.begin(facts);
-  int status = 0;
-  rusage usage{};
-  auto next = steady::now() + first_pause;
-  input_output_counts input_output;
-  const auto events = [&] {
-    std::vector<pollfd> descriptors = child_processes.poll_entries();
-    if (control) descriptors.push_back({control->descriptor(), POLLIN, 0});
-    return descriptors;
-  };
-  while (!wait_for(process, events(), next, status, usage, input_output)) {
-    if (steady::now() >= counts.next_turn()) counts.turn();
-    if (control) obey(*control, files, first);
-    take_samples(sampler.get());
-    first.search_heap();
-    files.write_changes();
-    if (files.is_over()) {
-      first.region().stop();
-      if (sampler != nullptr) sampler->stop();
-      control.reset();
-      files.end_early();
-      child_processes.end_early(request.output, facts, prices);
-      print_summary(sources, starts_launcher ? keep_one(child_processes, first) : first);
-      finish_pusher(files, pusher.get(), [] { return false; });
-      while (!wait_for(process, {}, steady::now() + std::chrono::hours(1), status, usage, input_output)) {
-      }
-      std::fflush(nullptr);
-      end_like(status);
-    }
-    constexpr std::chrono::milliseconds longest_exit{20};  // that it waits for the search to begin
-    const auto next_look = request.searches_heap() ? steady::now() + longest_exit : steady::time_point::max();
-    next =
-        std::min({next_look, files.next(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
-    if (sampler != nullptr) next = std::min(next, sampler->next());
-  }
-  if (sampler != nullptr) sampler->take();
-  const std::uint64_t wall_us = (format::monotonic_nanoseconds() - begun_ns) / 1000;
-  const std::uint64_t processor_ns = (microseconds(usage.ru_utime) + microseconds(usage.ru_stime)) * 1000;
-  const format::end_facts ending{
-      WIFSIGNALED(status),
-      static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
-      wall_us,
-      microseconds(usage.ru_utime),
-      microseconds(usage.ru_stime),
-      counts.instructions(processor_ns),
-      counts.mispredicted_branches(processor_ns),
-      input_output.reads,
-      input_output.writes};
-  files.end(ending);
-  first.explain_missing_searches(request.searches_leaks, request.searches_contents, starts_launcher);
-  arranged.program_ended();
-  child_processes.write_changes(request.output, facts);
-  while (request.follows_children && child_processes.has_running() && stopped == 0) {
-    std::vector<pollfd> entries = child_processes.poll_entries();
-    ::poll(entries.data(), entries.size(), static_cast<int>(first_pause.count()));
-    take_samples(sampler.get());
-    child_processes.write_changes(request.output, facts);
-  }
-  if (sampler != nullptr) sampler->stop();
-  child_processes.write_changes(request.output, facts, true);
-  if (!files.is_paused()) first.write_work(prices);
-  child_processes.write_work(prices);
-  if (starts_launcher) {
-    print_summary(sources, keep_one(child_processes, first));
-  } else {
-    first.write_unrecorded(unrecorded_in(first.region()));
-    print_summary(sources, first);
-    child_processes.write_unrecorded();
-    child_processes.print_summary(first.region());
-  }
-  finish_pusher(files, pusher.get(), [] { return stopped != 0; });
-  std::fflush(nullptr);
-  end_like(status);
-}
-
-class record_formatter : public help_formatter {
-  std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: tarn record [OPTIONS] -- PROGRAM [ARGS...]\n       tarn record [OPTIONS] --pid PID\n"
-           "       tarn record --pid PID start|stop\n";
-  }
-};
-
-}  // namespace
-
-namespace {
-
-// Returns the command to a running recording that the command line is, if it is one.
-recording_command command_in(const CLI::App& command) {
-  const std::vector<std::string> arguments = command.remaining();
-  if (arguments.size() != 1 || (arguments.front() != "start" && arguments.front() != "stop"))
-    return recording_command::no_command;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() != 0 && option->get_name() != "--pid")
-      fail(exit_code::usage, "{} uses the options of the running recording: leave out {}", arguments.front(),
-           option->get_name());
-  }
-  return arguments.front() == "start" ? recording_command::start : recording_command::stop;
-}
-
-}  // namespace
 
 void add_record(CLI::App& application, const std::vector<std::string>& after_dashes) {
   CLI::App* const command =
@@ -579,7 +142,7 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
     if (request->records_all && request->records_cpu && !request->records_heap && !request->records_locks &&
         !request->records_syscalls)
       fail(exit_code::usage, "--full needs --heap, --locks or --syscalls beside --cpu, which always samples");
-    record(*request, program_arguments(*command, after_dashes));
+    record_program(*request, program_arguments(*command, after_dashes));
   });
 }
 

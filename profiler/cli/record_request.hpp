@@ -13,7 +13,6 @@
 #include "profiler/collect/file_pusher.hpp"
 #include "profiler/collect/process_recording.hpp"
 #include "profiler/collect/recording_bounds.hpp"
-#include "profiler/cpu/sampler.hpp"
 
 namespace tarn::command {
 
@@ -37,6 +36,9 @@ struct record_request {
   bool searches_heap() const { return searches_leaks || searches_contents; }
 };
 
+// Returns the requested sources, or all where none is named. Where this kernel or processor cannot dispatch system
+// calls, it leaves them out with a message, or throws a failure if they are named.
+std::uint32_t sources_of(const record_request& request);
 // Adds the options that divide a recording into files, and that push these.
 void add_window_options(CLI::App& command, record_request& request);
 // Sets their defaults. Throws a failure where one lacks another one.
@@ -47,17 +49,8 @@ std::unique_ptr<file_pusher> start_pusher(const record_request& request);
 // `pusher` may be null in these functions.
 void connect(bounded_recording& files, file_pusher* pusher);
 void finish_pusher(bounded_recording& files, file_pusher* pusher, const std::function<bool()>& is_stopped);
-// Returns the facts without the number of the process.
-format::program_facts facts_of(const std::vector<std::string>& arguments, std::uint32_t sources,
-                               std::uint64_t interval);
-// Begins to sample the processor, for the next program or (not 0) for a process that runs, and adds that to the
-// sources. Returns null where the kernel refuses it, and says so; throws a failure where nothing else is recorded.
-std::unique_ptr<cpu::sampler> add_cpu_source(format::program_facts& facts, pid_t process);
-// Takes the samples that have come, if that is due. `sampler` may be null.
-void take_samples(cpu::sampler* sampler);
-// Carries out a command that has come for this recording.
-void obey(recorder_control& control, bounded_recording& files, const process_recording& recording);
-void print_summary(std::uint32_t sources, process_recording& recording);
+// Records the program, ends the recording with it, and ends this process as the program ended.
+[[noreturn]] void record_program(const record_request& request, const std::vector<std::string>& arguments);
 
 // Records the running process `request.process`, and removes the recorder's hooks in the end.
 void record_attached(const record_request& request);

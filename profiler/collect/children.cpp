@@ -1,6 +1,7 @@
 #include "profiler/collect/children.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -173,6 +174,8 @@ process_recording& children::keep_longest_running(process_recording& launcher) {
     fmt::print(stderr, "tarn: {}\n", error.what());
   }
   longest_running->write_unrecorded(facts);
+  if (longest_running != &launcher)
+    fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(longest_running->region().arguments(), " "));
   return *longest_running;
 }
 

@@ -46,7 +46,7 @@ class children {
 
   // Ends the recording of a launcher. Of the programs that it started, the one with the most CPU time takes its
   // place, unless the launcher itself became a program; the files of all other processes are removed. Returns the
-  // recording that is left.
+  // recording that is left, and prints it if it is not the launcher's.
   process_recording& keep_longest_running(process_recording& launcher);
 
   // Writes, into the file of each child, which programs it started or became that were not recorded.

@@ -50,6 +50,17 @@ recording_command recorder_control::next() const {
   return ::read(read_end_, &command, 1) == 1 ? command : recording_command::no_command;
 }
 
+void obey(recorder_control& control, bounded_recording& files, const process_recording& recording) {
+  const recording_command command = control.next();
+  if (command == recording_command::stop && !files.is_paused()) {
+    files.pause();
+    fmt::print(stderr, "tarn: recording stopped; {} has what was before\n", recording.path());
+  } else if (command == recording_command::start && files.is_paused() && files.resume()) {
+    fmt::print(stderr, "tarn: recording started again, in {}\n", recording.path());
+  }
+  if (command != recording_command::no_command) control.answer(!files.is_paused());
+}
+
 void command_recorder(pid_t process, recording_command command) {
   const std::string region_path = find_region(process);
   const auto fail_as_unrecorded = [&] {

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include "profiler/collect/recording_bounds.hpp"
 #include "profiler/collect/region_file.hpp"
 
 namespace tarn::command {
@@ -31,6 +32,9 @@ class recorder_control {
   region_file& region_;
   int read_end_ = -1, write_end_ = -1;
 };
+
+// Carries out a command that has come for this recording.
+void obey(recorder_control& control, bounded_recording& files, const process_recording& recording);
 
 // Lets the recorder of `process`, which is a recorded program or the `tarn record` itself, stop or start, and returns
 // once it has done so. Throws a failure where that cannot be.
