@@ -32,6 +32,7 @@ using detail::has_started;
 using detail::is_inside_recorder;
 
 constinit bool has_fork_handlers = false;  // a child of fork has them, too
+constinit bool has_block_table = false;    // of this process
 
 bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
 
@@ -43,7 +44,10 @@ bool set_up_blocks() noexcept {
   }
   return true;
 }
-bool set_up() noexcept { return (!has(format::heap_kind) || set_up_blocks()) && set_up_sites(); }
+bool set_up() noexcept {
+  has_block_table = has(format::heap_kind) && set_up_blocks();
+  return has_block_table == has(format::heap_kind) && set_up_sites();
+}
 
 void forget_parent() noexcept {
   begin_memory_anew();
@@ -165,6 +169,11 @@ void begin_process_anew() noexcept {
   is_inside_recorder = false;
   forget_parent();
   leave_inherited_region();
+}
+
+bool set_up_late_blocks() noexcept {
+  if (has(format::heap_kind) && !has_block_table) has_block_table = set_up_blocks();
+  return has_block_table || !has(format::heap_kind);
 }
 
 bool start_late(long file) noexcept {

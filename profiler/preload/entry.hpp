@@ -118,6 +118,9 @@ class hidden_thread {
 // Begins to record a program that has run without the recorder, in the region of the file. Returns false if there is no
 // memory.
 bool start_late(long file) noexcept;
+// Makes the table of blocks if this attachment records the heap and no earlier one did. Returns false if there is no
+// memory.
+bool set_up_late_blocks() noexcept;
 // Leaves the region of the parent, in a child of fork that is recorded by itself. Its hooks must not lead here
 // meanwhile, except those of the calling thread.
 void begin_process_anew() noexcept;

@@ -365,6 +365,21 @@ void thread::outlive_dispatch() noexcept {
   current_->ends_in_call_ = ::pthread_setspecific(end_key, current_) != 0;
 }
 
+void thread::begin_lock_samples() noexcept {
+  if (header().interval == 0) return;
+  const std::uint64_t now = clock_ticks();
+  samples_of_locks.set_up(now ^ reinterpret_cast<std::uintptr_t>(this), now);
+  samples_of_waits.set_up(now + reinterpret_cast<std::uintptr_t>(this), now);
+}
+
+// It has lost sight of the locks that it held. While no locks were recorded, it chose to skip the next billion.
+void thread::begin_attachment() noexcept {
+  locks = {};
+  semaphores = {};
+  begin_lock_samples();
+  be_known();
+}
+
 bool thread::set_up(std::uint32_t number) noexcept {
   const format::offset made_at = hand_out(sizeof(format::thread_record));
   if (made_at == 0) return false;
@@ -380,10 +395,8 @@ bool thread::set_up(std::uint32_t number) noexcept {
     const std::int64_t first = samples.next();
     record_->until_sample.store(first, std::memory_order_relaxed);
     record_->drawn_sum.store(first, std::memory_order_relaxed);
-    const std::uint64_t now = clock_ticks();
-    samples_of_locks.set_up(now ^ reinterpret_cast<std::uintptr_t>(this), now);
-    samples_of_waits.set_up(now + reinterpret_cast<std::uintptr_t>(this), now);
   }
+  begin_lock_samples();
   trace.set_up(number);
   record_->id.store(own_id(), std::memory_order_relaxed);
   header().thread_at[number].store(made_at, std::memory_order_release);

@@ -44,6 +44,8 @@ class thread {
   static void forget_own() noexcept;
   // Sets own_counts and plain_thread of the calling thread.
   static void choose_path() noexcept;
+  // Call it at the thread's first hook of a further attachment, which may have other sources than the one before.
+  void begin_attachment() noexcept;
   // Called from the thread's exit system call.
   void leave() noexcept;
   // Lets the calling thread's end be seen also where that call is not dispatched. Call it in a hook.
@@ -136,6 +138,7 @@ class thread {
   static void end_of_key(void* ended_thread) noexcept { static_cast<thread*>(ended_thread)->end(); }
   friend void prepare_threads() noexcept;
   void be_known() noexcept;
+  void begin_lock_samples() noexcept;
   bool set_up(std::uint32_t number) noexcept;
 
   cell_table<format::cell> cells_;

@@ -324,6 +324,7 @@ long continue_again() noexcept {
   if (tarn_attached_state != 0) return -EALREADY;
   const hidden_thread hidden;
   forget_sampled();
+  if (!set_up_late_blocks()) return -ENOMEM;
   if (loader_counts().dlpi_subs != unloads_at_detach) doubt_modules();
   resume_python_codes();
   resume_recording();
@@ -341,10 +342,7 @@ extern "C" {
   if (is_inside()) return;
   if (!is_first) {
     entry guard;
-    if (guard) {
-      guard.self().locks = {};
-      guard.self().semaphores = {};
-    }
+    if (guard) guard.self().begin_attachment();
   } else if (raw_call(SYS_gettid) == raw_call(SYS_getpid)) {
     thread::note_stack(main_stack());
   }
