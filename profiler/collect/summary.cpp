@@ -42,20 +42,15 @@ std::string summary_text(const format::recording& recording, std::uint32_t sourc
     text += (text.empty() ? "" : ", ") + estimate_text(calls.calls, calls.error, "system call");
   }
   // A file that begins late also names sites and threads of before.
-  std::set<std::uint32_t> sites, threads;
-  const auto add_users = [&](const auto& cells, auto thread) {
-    for (const auto& [key, value] : cells) {
-      sites.insert(key.site);
-      threads.insert(key.*thread);
-    }
+  std::set<std::uint32_t> sites;
+  const auto add_sites = [&](const auto& cells) {
+    for (const auto& [key, value] : cells) sites.insert(key.site);
   };
-  add_users(recording.cells, &format::heap_key::actor);
-  add_users(recording.calls, &format::call_key::thread);
-  add_users(recording.acquisitions, &format::lock_key::thread);
-  add_users(recording.cpu.cells, &format::cpu_key::thread);
-  for (std::uint32_t number = 0; number < recording.threads.size(); ++number) {
-    if (recording.threads[number].allocations + recording.threads[number].frees != 0) threads.insert(number);
-  }
+  add_sites(recording.cells);
+  add_sites(recording.calls);
+  add_sites(recording.acquisitions);
+  add_sites(recording.cpu.cells);
+  const std::set<std::uint32_t> threads = active_threads(recording);
   sites.erase(0);  // stands for all beyond the limit
   const std::size_t count = count_of_threads(recording, threads);
   const std::string seen_threads = count < all_threads && !threads.empty()

@@ -234,6 +234,9 @@ recording since(const recording& before, const recording& now) {
       value -= std::min(value, before.threads[index].*counter);
     }
   }
+  for (const auto counter :
+       {&limit_facts::missed_acquisitions, &limit_facts::untimed_holds, &limit_facts::waits_without_holder})
+    part.limits.*counter -= std::min(part.limits.*counter, before.limits.*counter);
   for (std::size_t index = 0; index < std::min(before.quiet_regions.size(), part.quiet_regions.size()); ++index) {
     std::uint64_t& entered = part.quiet_regions[index].entered;
     entered -= std::min(entered, before.quiet_regions[index].entered);

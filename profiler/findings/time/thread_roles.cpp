@@ -92,7 +92,20 @@ std::size_t count_of_threads(const format::recording& recording, const std::set<
   return sum;
 }
 
+std::set<std::uint32_t> active_threads(const format::recording& recording) {
+  std::set<std::uint32_t> threads;
+  for (const auto& [key, value] : recording.cells) threads.insert(key.actor);
+  for (const auto& [key, value] : recording.calls) threads.insert(key.thread);
+  for (const auto& [key, value] : recording.acquisitions) threads.insert(key.thread);
+  for (const auto& [key, value] : recording.cpu.cells) threads.insert(key.thread);
+  for (std::uint32_t number = 0; number < recording.threads.size(); ++number) {
+    if (recording.threads[number].allocations + recording.threads[number].frees != 0) threads.insert(number);
+  }
+  return threads;
+}
+
 std::size_t count_of_threads(const format::recording& recording) {
+  if (recording.program.is_late) return count_of_threads(recording, active_threads(recording));
   std::set<std::uint32_t> threads;
   for (std::uint32_t number = 0; number < recording.threads.size(); ++number) threads.insert(threads.end(), number);
   return count_of_threads(recording, threads);

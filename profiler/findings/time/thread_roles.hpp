@@ -18,6 +18,11 @@ std::vector<std::string> thread_roles(const format::recording& recording, analys
 // Returns how many threads these are, by their numbers in the recording. The first thread of a program that another one
 // has become by exec is the same.
 std::size_t count_of_threads(const format::recording& recording, const std::set<std::uint32_t>& threads);
-std::size_t count_of_threads(const format::recording& recording);  // of all that are in it
+// Counts all that are in it. Of a program that ran already, the recording also names threads that had ended by then, so
+// that only active_threads() count.
+std::size_t count_of_threads(const format::recording& recording);
+
+// Returns the threads that did something that was recorded.
+std::set<std::uint32_t> active_threads(const format::recording& recording);
 
 }  // namespace tarn::command
