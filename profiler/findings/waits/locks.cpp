@@ -146,14 +146,14 @@ class last_moment {
   std::map<std::uint32_t, std::uint32_t> lock_of_;                               // by thread
 };
 
-// What becomes a lock_site.
+// A lock_site in the making.
 struct collected_site {
   lock_site facts;
   std::set<std::uint32_t> sites;                        // sites of the recording
   std::map<std::uint32_t, std::uint64_t> waits_for_it;  // by the thread that waited for its holds
 };
 
-// What becomes a lock_group.
+// A lock_group in the making.
 struct collected_group {
   lock_group facts;
   std::map<std::vector<std::uint64_t>, collected_site> sites;  // by inner frames

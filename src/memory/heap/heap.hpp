@@ -397,7 +397,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::size_t purge_idle_record() noexcept;
   bool visit_without_owner(bool (*stop)() noexcept) noexcept;
   bool purge_without_owner(bool (*stop)() noexcept, std::size_t& purged_bytes) noexcept;
-  /// What the owner has done since the last visit. It neglects its inbox if it has not taken in what waited then.
+  /// Tells what the owner has done since the last visit. It neglects its inbox if it has not taken in what waited then.
   struct owner_activity {
     bool makes_slow_calls, uses_fronts, neglects_inbox;
   };
