@@ -7,9 +7,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<const char*, allocator_count> allocator_names = {"alone", "malloc",   "drop_in",    "pooled",
-                                                                      "arena", "recycled", "shared_pool"};
-constexpr std::array<const char*, pattern_count> pattern_names = {"soon", "busy", "burst", "cold", "handed", "met"};
+constexpr std::array allocator_names = {"alone", "malloc", "drop_in", "pooled", "arena", "recycled", "shared_pool"};
+static_assert(allocator_names.size() == allocator_count);
+constexpr std::array pattern_names = {"soon", "busy", "burst", "cold", "handed", "met"};
+static_assert(pattern_names.size() == pattern_count);
 
 // Returns the pattern to use if `pattern` was not measured: the nearest one that is usually not more expensive.
 lifetime_pattern nearest_pattern(lifetime_pattern pattern) {

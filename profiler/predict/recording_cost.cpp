@@ -11,8 +11,8 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr std::array<const char*, work_kind_count> kind_names = {"heap",   "locks", "system calls", "threads",
-                                                                 "stacks", "start", "hooks"};
+constexpr std::array kind_names = {"heap", "locks", "system calls", "threads", "stacks", "start", "hooks"};
+static_assert(kind_names.size() == work_kind_count);
 
 // In the order of work_item.
 static_assert(std::size_t{format::timed_items} == format::timed_counters);

@@ -34,6 +34,7 @@ enum class remedy_kind : std::size_t {
 };
 
 struct remedy_facts {
+  remedy_kind kind;
   const char* name;
   allocator_kind allocator;   // serves the blocks; `count` if the allocations do not happen
   call_ns replayed::*saving;  // the saving that a replay measures; null if remedies of this kind are not replayed
@@ -41,15 +42,22 @@ struct remedy_facts {
   bool is_inlined = false;                      // its calls are a few instructions in the caller's code
 };
 inline constexpr std::array remedies = {
-    remedy_facts{"hoist", allocator_kind::count, &replayed::hoist, replay_method::omitted},
-    remedy_facts{"reserve", allocator_kind::count, &replayed::reserve, replay_method::reserved},
-    remedy_facts{"recycle", allocator_kind::recycled, &replayed::recycle, replay_method::recycled},
-    remedy_facts{"pooled", allocator_kind::pooled, &replayed::pooled, replay_method::pooled, true},
-    remedy_facts{"arena", allocator_kind::arena, &replayed::arena, replay_method::arena, true},
-    remedy_facts{"shared_pool", allocator_kind::shared_pool, nullptr},
-    remedy_facts{"drop_in", allocator_kind::drop_in, &replayed::drop_in},
+    remedy_facts{remedy_kind::hoist, "hoist", allocator_kind::count, &replayed::hoist, replay_method::omitted},
+    remedy_facts{remedy_kind::reserve, "reserve", allocator_kind::count, &replayed::reserve, replay_method::reserved},
+    remedy_facts{remedy_kind::recycle, "recycle", allocator_kind::recycled, &replayed::recycle,
+                 replay_method::recycled},
+    remedy_facts{remedy_kind::pooled, "pooled", allocator_kind::pooled, &replayed::pooled, replay_method::pooled, true},
+    remedy_facts{remedy_kind::arena, "arena", allocator_kind::arena, &replayed::arena, replay_method::arena, true},
+    remedy_facts{remedy_kind::shared_pool, "shared_pool", allocator_kind::shared_pool, nullptr},
+    remedy_facts{remedy_kind::drop_in, "drop_in", allocator_kind::drop_in, &replayed::drop_in},
 };
-static_assert(remedies.size() == static_cast<std::size_t>(remedy_kind::drop_in) + 1);
+consteval bool has_row_for_each_remedy() {
+  for (std::size_t row = 0; row < remedies.size(); ++row) {
+    if (static_cast<std::size_t>(remedies[row].kind) != row) return false;
+  }
+  return remedies.back().kind == remedy_kind::drop_in;
+}
+static_assert(has_row_for_each_remedy(), "the rows have the order of remedy_kind");
 constexpr const remedy_facts& facts_of(remedy_kind remedy) { return remedies[static_cast<std::size_t>(remedy)]; }
 constexpr const char* name(remedy_kind remedy) { return facts_of(remedy).name; }
 

@@ -331,8 +331,8 @@ class lane_builder {
 }  // namespace
 
 const char* name(lane_state state) {
-  constexpr std::array<const char*, lane_states> names = {"running", "runnable", "lock",   "kernel",
-                                                          "sleep",   "idle",     "unknown"};
+  constexpr std::array names = {"running", "runnable", "lock", "kernel", "sleep", "idle", "unknown"};
+  static_assert(names.size() == lane_states);
   return names[static_cast<std::size_t>(state)];
 }
 
