@@ -1,7 +1,6 @@
 #include "profiler/cpu/sampler.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <iterator>
 #include <limits>
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "profiler/lab/experiments.hpp"
 #include "profiler/lab/result.hpp"

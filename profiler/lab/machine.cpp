@@ -8,7 +8,6 @@
 #include <tarn/version.hpp>
 
 #include <cctype>
-#include <cstdlib>
 #include <ctime>
 #include <fstream>
 

@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>

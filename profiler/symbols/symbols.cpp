@@ -7,7 +7,6 @@
 #include <libiberty/demangle.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
