@@ -147,6 +147,13 @@ TEST_F(moved_wait, counts_once_in_a_part) {
   expect_once(part_of(parse(bytes), bytes, {10, 20}));
 }
 
+TEST(since, limits_count_what_was_left_out_since_then) {
+  recording before, now;
+  before.limits = {.missed_acquisitions = 1, .untimed_holds = 20, .waits_without_holder = 3, .has_shared_threads = true};
+  now.limits = {.missed_acquisitions = 1, .untimed_holds = 25, .waits_without_holder = 3, .has_shared_threads = true};
+  EXPECT_EQ(since(before, now).limits, (limit_facts{.untimed_holds = 5, .has_shared_threads = true}));
+}
+
 // The first cell held 6 blocks of 600 bytes when the part began, the second one none.
 TEST(since, a_peak_is_what_was_in_use_beyond_what_the_cells_held_before) {
   recording before, now;

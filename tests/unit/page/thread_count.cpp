@@ -35,4 +35,13 @@ TEST(thread_count, leaves_out_the_row_of_ended_threads) {
   EXPECT_EQ(command::count_of_threads(recording), format::ended_threads);
 }
 
+TEST(thread_count, of_a_later_file_is_of_the_threads_that_did_something) {
+  format::recording recording;
+  recording.images = 1;
+  recording.program.is_late = true;
+  recording.threads = {{.id = 10}, {.id = 11}, {.id = 12, .frees = 1}, {.id = 13}};
+  recording.acquisitions[{1, 3, 0}][format::acquisitions] = 1;
+  EXPECT_EQ(command::count_of_threads(recording), 2u);
+}
+
 }  // namespace
