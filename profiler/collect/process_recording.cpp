@@ -293,8 +293,7 @@ bool process_recording::save_if_replaced() {
 void process_recording::write_work(recorder_prices& prices) {
   now_.work.prices = prices.get().ns;
   now_.work.is_disturbed = prices.get().is_disturbed;
-  now_.work.amounts =
-      begun_ns_ == 0 ? analyse::amounts_of(now_) : analyse::amounts_of(format::since(before_, now_));
+  now_.work.amounts = begun_ns_ == 0 ? analyse::amounts_of(now_) : analyse::amounts_of(format::since(before_, now_));
   if (begun_ns_ != 0) now_.work.amounts[format::start_work] = 0;  // the program had started before this file
   const std::uint64_t collector_us = prices.collector_us();
   now_.work.collector_us = collector_us - collector_before_us_;

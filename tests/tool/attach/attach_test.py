@@ -218,8 +218,8 @@ class Attach(AttachTest):
         self.finish(program)
 
     def test_each_attachment_has_its_sources(self):
-        every = ("--heap", "--locks")
-        for options in ((("--locks",), ("--heap",), every, ("--locks",)), (("--heap",), ("--locks",), ("--heap",), every)):
+        heap, locks, every = ("--heap",), ("--locks",), ("--heap", "--locks")
+        for options in ((locks, heap, every, locks), (heap, locks, heap, every)):
             with self.subTest(options=options):
                 program = self.program(2)
                 for number, sources in enumerate(options, 1):
@@ -228,8 +228,8 @@ class Attach(AttachTest):
                     self.end(recorder)
                     report = self.report()
                     self.assertEqual(self.blocks_in("allocate_large"), 100 * number if "--heap" in sources else 0)
-                    locks = sum(lock["acquisitions"] for lock in report["locks"])
-                    self.assertEqual(locks > 0, "--locks" in sources, (sources, number))
+                    acquisitions = sum(lock["acquisitions"] for lock in report["locks"])
+                    self.assertEqual(acquisitions > 0, "--locks" in sources, (sources, number))
                 self.finish(program)
 
     def test_many_times_under_load(self):

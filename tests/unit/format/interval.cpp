@@ -149,7 +149,8 @@ TEST_F(moved_wait, counts_once_in_a_part) {
 
 TEST(since, limits_count_what_was_left_out_since_then) {
   recording before, now;
-  before.limits = {.missed_acquisitions = 1, .untimed_holds = 20, .waits_without_holder = 3, .has_shared_threads = true};
+  before.limits = {
+      .missed_acquisitions = 1, .untimed_holds = 20, .waits_without_holder = 3, .has_shared_threads = true};
   now.limits = {.missed_acquisitions = 1, .untimed_holds = 25, .waits_without_holder = 3, .has_shared_threads = true};
   EXPECT_EQ(since(before, now).limits, (limit_facts{.untimed_holds = 5, .has_shared_threads = true}));
 }
