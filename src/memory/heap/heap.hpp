@@ -84,6 +84,9 @@ static_assert(detail::class_count <= 128);
 /// Senders check whether the owner sleeps once they have filled words whose blocks have this many bytes.
 inline constexpr std::uint64_t first_reclaim_bytes = std::uint64_t{TARN_SMALL ? 16 : 1024} << 10;
 
+/// The bytes of such words in a shared heap at which a sender takes its inbox in. There are 64 such heaps at most.
+inline constexpr std::uint64_t shared_reclaim_bytes = std::uint64_t{TARN_SMALL ? 4 : 256} << 10;
+
 /// An owner sleeps if it has made no slow call for so long. A thread that only waits for a processor seldom waits
 /// longer.
 inline constexpr std::uint64_t asleep_ms = 20;
@@ -202,6 +205,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};   ///< sent_bytes at which senders check the owner
   std::atomic<std::uint64_t> slow_calls_seen{0};                   ///< slow_calls at the last such check
   std::atomic<std::uint64_t> slow_calls_seen_ms{0};                ///< when a check first found this number
+  std::atomic<std::uint64_t> calls_at_return{0};                   ///< slow_calls at the last return_all()
   struct {
     std::atomic<std::uint64_t> slabs{0}, slab_bytes{0}, blocks{0}, block_bytes{0};
   } reclaimed;  ///< reclaimed by other threads for the owner, which has not subtracted it yet
@@ -298,6 +302,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// Gives slabs back to the space if other threads have freed all of their blocks. Any thread may call it; it is most
   /// useful while the owner sleeps.
   void reclaim_for_owner() noexcept;
+  /// Returns all free memory of a shared heap to the space, for another heap that has none. Returns false if nothing
+  /// has changed since the last time. Any thread may call it that holds no lock; it waits for the heap's lock.
+  bool return_all() noexcept;
   /// Acts for an owner that made no slow call since the last visit: takes the inbox in, empties the depots and, if no
   /// `top` has changed either, the front magazines, and gives back the pages in which only free blocks lie. If some
   /// `top` have changed, every fourth visit empties the front magazines of the other classes. `stop` ends that early.
@@ -388,6 +395,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void note_posted() noexcept;
   static void note_retained(std::size_t bytes) noexcept;
   void note_waiting(std::size_t bytes) noexcept;
+  void collect_if_open() noexcept;
   void reclaim_slab(pages::slab& home) noexcept;
   void subtract_reclaimed() noexcept;
   bool start_tending() noexcept;

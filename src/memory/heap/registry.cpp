@@ -119,6 +119,7 @@ heap* registry::create(pages::space& space, const char* name) noexcept {
 // ended, the other pages go back. The record is in no list meanwhile: if another thread forks, its child loses it.
 void registry::destroy(heap* empty) noexcept {
   bool is_one_of_many = false;
+  empty->send_all();  // without this lock, because a sender may take that of a shared heap
   {
     const hold guard(mutex_);
     ended_statistics_ += empty->statistics();

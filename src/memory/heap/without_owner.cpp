@@ -8,6 +8,7 @@
 #include "memory/heap/lookup.hpp"
 #include "memory/heap/random_quarantine.hpp"
 #include "memory/heap/registry.hpp"
+#include "platform/helper_locks.hpp"
 #include "platform/platform.hpp"
 #include "platform/random.hpp"
 
@@ -338,10 +339,11 @@ bool heap::visit_classes(bool (*stop)() noexcept, std::size_t& purged_bytes) noe
 // may do.
 void heap::note_waiting(std::size_t bytes) noexcept {
   // relaxed: the sum only tells when a check is worth its cost.
-  const std::uint64_t limit = reclaim_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t limit = policy.is_shared() ? shared_reclaim_bytes : reclaim_bytes.load(std::memory_order_relaxed);
   if (sent_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes < limit) [[likely]] {
     return;
   }
+  if (policy.is_shared()) return collect_if_open();
   sent_bytes.store(0, std::memory_order_relaxed);
   const std::uint64_t calls = slow_calls.get();
   const std::uint64_t now = platform::now_ms();
@@ -350,6 +352,24 @@ void heap::note_waiting(std::size_t bytes) noexcept {
   } else if (now >= slow_calls_seen_ms.load(std::memory_order_relaxed) + asleep_ms) {  // another sender's may be later
     reclaim_for_owner();
   }
+}
+
+// All threads of a shared heap may sleep, and the helper does not visit it. So the sender becomes its owner for a
+// moment. If another thread holds the lock, the next sender tries again. The helper, which may send a block on, leaves
+// that to others: a child that loses it could not open the lock (open_locks_of_lost_helper).
+void heap::collect_if_open() noexcept {
+  if (platform::helper_locks::is_helper() || !mutex.try_lock()) return;
+  collect();
+  mutex.unlock();
+}
+
+bool heap::return_all() noexcept {
+  const owner_scope hold(*this);
+  const std::uint64_t calls = slow_calls.get();
+  if (remote_inbox.empty() && calls_at_return.exchange(calls, std::memory_order_relaxed) == calls) return false;
+  collect();
+  flush_all();
+  return true;
 }
 
 void heap::reclaim_for_owner() noexcept {

@@ -5,6 +5,7 @@
 #include "base/fault.hpp"
 #include "memory/heap/free_mark.hpp"
 #include "memory/heap/lookup.hpp"
+#include "memory/heap/registry.hpp"
 #include "memory/thread/guarded_heap.hpp"
 #include "memory/thread/sites.hpp"
 #include "memory/thread/threads.hpp"
@@ -15,8 +16,31 @@ namespace {
 using heaps::heap;
 using heaps::owner_scope;
 
-// Calls `attempt` on the calling thread's heap, under its lock if it has one, and notes the block if the heap notes
-// call sites.
+// Runs when an allocation has failed, although its heap has returned its own free memory. The threads of shared heaps
+// may never call again, so this returns the memory of those heaps, too. Returns true if some of them had changed.
+[[gnu::cold, gnu::noinline]] bool return_shared_memory(const heap& failing) noexcept {
+  bool has_changed = false;
+  const auto visit = [&](heap& shared_heap) {
+    if (&shared_heap != &failing) has_changed = shared_heap.return_all() || has_changed;
+  };
+  if (failing.space != &heaps::central()) return false;
+  for (heap* const shared_heap : threads::heaps_of_several()) visit(*shared_heap);
+  visit(*threads::process_heap());
+  return has_changed;
+}
+
+// Calls `attempt` on a heap, under its lock if it has one, and notes the block if the heap notes call sites.
+template <class Attempt>
+void* with_owner(heap& self, std::size_t bytes, const void* site, Attempt attempt) noexcept {
+  const owner_scope hold(self);
+  void* const block = attempt(self);
+  if (self.sites != nullptr && block != nullptr) [[unlikely]] {
+    static_cast<void>(threads::note_site(self, block, bytes, site));
+  }
+  return block;
+}
+
+// Calls `attempt` on the calling thread's heap, and again if shared heaps had memory.
 template <class Attempt>
 void* with_heap(heap_front* front, std::size_t bytes, std::size_t alignment, const void* site,
                 Attempt attempt) noexcept {
@@ -25,10 +49,9 @@ void* with_heap(heap_front* front, std::size_t bytes, std::size_t alignment, con
   if (self->policy.is_guarded_object()) [[unlikely]] {
     return threads::allocate_guarded(*self, bytes, alignment, site);
   }
-  const owner_scope hold(*self);
-  void* const block = attempt(*self);
-  if (self->sites != nullptr && block != nullptr) [[unlikely]] {
-    static_cast<void>(threads::note_site(*self, block, bytes, site));
+  void* const block = with_owner(*self, bytes, site, attempt);
+  if (block == nullptr && return_shared_memory(*self)) [[unlikely]] {
+    return with_owner(*self, bytes, site, attempt);
   }
   return block;
 }

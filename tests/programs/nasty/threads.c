@@ -85,6 +85,51 @@ CASE(thread_heaps_bound_memory) {
   for (int i = 0; i < crowd; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+enum { sleepers = 8, sleeper_blocks = 1500, sleeper_bytes = 3000 };
+static char* given_blocks[sleepers][sleeper_blocks];
+static pthread_barrier_t sleepers_ready;
+
+static void* allocate_and_sleep(void* argument) {
+  char** blocks = argument;
+  for (int i = 0; i < sleeper_blocks; ++i) {
+    blocks[i] = malloc(sleeper_bytes);
+    CHECK(blocks[i] != NULL);
+    memset(blocks[i], 1, sleeper_bytes);
+  }
+  pthread_barrier_wait(&sleepers_ready);
+  for (;;) pause();
+}
+
+static void free_blocks_of_sleepers(void) {
+  if (guarded()) return;  // all threads share one heap
+  pthread_t thread;
+  CHECK(pthread_barrier_init(&sleepers_ready, NULL, sleepers + 1) == 0);
+  free(malloc(1));
+  const size_t before = resident_bytes();
+  for (int i = 0; i < sleepers; ++i) CHECK(pthread_create(&thread, NULL, allocate_and_sleep, given_blocks[i]) == 0);
+  pthread_barrier_wait(&sleepers_ready);
+  CHECK(resident_bytes() > before + ((size_t)30 << 20));
+  for (int i = 0; i < sleepers; ++i) {
+    for (int j = 0; j < sleeper_blocks; ++j) free(given_blocks[i][j]);
+  }
+  for (unsigned i = 0; i < hang_seconds() * 100 && resident_bytes() > before + ((size_t)8 << 20); ++i) usleep(10000);
+  CHECK(resident_bytes() <= before + ((size_t)8 << 20));
+}
+
+// Another thread frees the blocks of threads that share heaps and sleep: the memory goes back.
+//@ tarn-only
+//@ env TARN_THREAD_HEAPS=1
+//@ broken-by cross_free_lost
+//@ not-under qemu the memory of its own threads counts, too
+CASE(shared_heap_of_sleepers_shrinks) { free_blocks_of_sleepers(); }
+
+// So it is where some of the threads have heaps of their own.
+//@ tarn-only
+//@ env TARN_THREAD_HEAPS=4
+//@ broken-by cross_free_lost
+//@ not-under qemu the memory of its own threads counts, too
+CASE(some_shared_heaps_of_sleepers_shrink) { free_blocks_of_sleepers(); }
+
 enum { ring = 4096 };
 static char* slots[ring];
 static sem_t full, empty;
