@@ -46,6 +46,19 @@ bool protect(call_counters& counters, void* start, std::size_t bytes) noexcept {
   return mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
+// Returns false if the system refuses `bytes` of memory, which a limit on data (RLIMIT_DATA) does only once the memory
+// is accessible. This finds it out with one call instead of four.
+bool may_access_more(call_counters& counters, std::size_t bytes) noexcept {
+  call_counters::count(counters.mmap);
+  void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, anonymous, -1, 0);
+  if (start == MAP_FAILED) return false;
+  unmap_range(counters, static_cast<char*>(start), static_cast<char*>(start) + bytes);
+  return true;
+}
+
+// The last mapping was refused because it could not be made accessible.
+constinit std::atomic<bool> was_access_refused{false};
+
 // Maps inaccessible address space for `bytes` at `alignment` and its guards. Returns the start of the lower guard.
 char* map_with_guards(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept {
   const std::size_t slack = alignment - page_bytes();
@@ -77,6 +90,11 @@ void unmap_guards(call_counters& counters, char* start, std::size_t bytes) noexc
 }  // namespace
 
 void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept {
+  // relaxed: a call too many or too few changes nothing.
+  if (was_access_refused.load(std::memory_order_relaxed)) {
+    if (!may_access_more(counters, bytes)) return nullptr;
+    was_access_refused.store(false, std::memory_order_relaxed);
+  }
   char* const outer = map_with_guards(counters, bytes, alignment, wish);
   if (outer == nullptr) return nullptr;
   // If the process has as many mappings as the kernel allows, a mapping cannot be split into three, but one without
@@ -86,6 +104,7 @@ void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, vo
       protect(counters, outer, bytes + 2 * guard_bytes)) {
     return outer + guard_bytes;
   }
+  was_access_refused.store(true, std::memory_order_relaxed);
   mapping_is_gone(counters);
   unmap_range(counters, outer, outer + bytes + 2 * guard_bytes);
   return nullptr;

@@ -89,15 +89,21 @@ void space::note_peak() noexcept {
   if (now > peak_.load(std::memory_order_relaxed)) peak_.store(now, std::memory_order_relaxed);
 }
 
+// A program that meets a limit may ask again and again. So after a refusal of all sizes, only the smallest one is tried
+// until the system grants it.
 segment* space::add_segment(std::size_t min_units, std::size_t wanted_units) noexcept {
-  std::size_t units = min_units < wanted_units ? wanted_units : min_units;
-  segment* created = segment::create(units, options_.alignment);
+  const bool is_refused_again = was_refused(min_units);
+  std::size_t units = min_units < wanted_units && !is_refused_again ? wanted_units : min_units;
+  segment* created = segment::create(units, is_refused_again ? unit_bytes : options_.alignment);
   // Address space may be short (ulimit -v): then try a smaller segment.
   while (created == nullptr && units / 2 >= min_units) {
     units /= 2;
     created = segment::create(units, unit_bytes);
   }
-  if (created != nullptr) {
+  if (created == nullptr) {
+    refused_units_ = is_refused_again ? refused_units_ : min_units;
+  } else {
+    if (was_refused(created->units)) refused_units_ = 0;
     if (options_.asks_for_huge || options_.refuses_huge) {
       platform::advise_huge(created->start, created->bytes(), options_.asks_for_huge);
     }
@@ -123,7 +129,7 @@ slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
   const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes - 1 : 0;
   segment* source = runs_.find(units + slack);
   if (source == nullptr) {
-    source = add_segment(units + slack, next_segment_units());
+    source = add_segment(units + slack, was_refused(units + slack) ? 0 : next_segment_units());
     if (source == nullptr) return nullptr;
   }
   slab* const run = source->take(units, alignment);

@@ -117,6 +117,7 @@ class space {
  private:
   slab* take_run(std::size_t units, std::size_t alignment) noexcept;
   std::size_t next_segment_units() const noexcept;
+  bool was_refused(std::size_t units) const noexcept { return refused_units_ != 0 && units >= refused_units_; }
   segment* add_segment(std::size_t min_units, std::size_t wanted_units) noexcept;
   slab* map_single(std::size_t units, std::size_t alignment) noexcept;
   void forget_single(slab& block) noexcept;
@@ -147,6 +148,7 @@ class space {
   std::atomic<std::size_t> cached_{0};  ///< bytes that caches may keep
   memory_policy policy_;
   void (*unmap_)(void* start, std::size_t bytes) noexcept = platform::unmap;
+  std::size_t refused_units_ = 0;        ///< the fewest units for which the system last refused a segment; 0: none
   std::size_t walked_segments_ = 0;      ///< by the last drop_unused()
   std::size_t purges_without_walk_ = 0;  ///< since then, without a delay
   std::uint32_t purge_generation_ = 0;   ///< of the purge that has opened the lock; 0: there is none

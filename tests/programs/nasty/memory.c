@@ -566,3 +566,32 @@ CASE(realloc_moves_pages) {
   }
   for (int i = 0; i < 2; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
 }
+
+// The system has refused memory many times. Memory that the program frees is found all the same, and so is what a
+// higher limit allows.
+//@ tarn-only
+//@ limit data=60M
+//@ broken-by free_leaks
+CASE(refused_memory_is_found_again) {
+  enum { block = 5000, freed = 1000 };
+  struct rlimit limit;
+  CHECK(getrlimit(RLIMIT_DATA, &limit) == 0);
+  limit.rlim_cur /= 2;
+  CHECK(setrlimit(RLIMIT_DATA, &limit) == 0);
+  void** blocks = NULL;
+  for (void** next; (next = malloc(block)) != NULL; blocks = next) *next = blocks;
+  for (int i = 0; i < 200; ++i) CHECK(malloc(block + (size_t)i * 3000) == NULL);
+  CHECK(blocks != NULL);
+  for (int i = 0; i < freed && blocks != NULL; ++i) {
+    void** const next = *blocks;
+    free(blocks);
+    blocks = next;
+  }
+  void* const large = malloc((size_t)freed * block / 2);
+  CHECK(large != NULL);
+  free(large);
+  for (int i = 0; i < freed / 2; ++i) CHECK(malloc(block) != NULL);
+  limit.rlim_cur = limit.rlim_max;
+  CHECK(setrlimit(RLIMIT_DATA, &limit) == 0);
+  CHECK(malloc((size_t)20 << 20) != NULL);
+}

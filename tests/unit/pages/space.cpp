@@ -81,6 +81,30 @@ TEST_F(space_test, keeps_to_its_limit) {
   EXPECT_EQ(tested.used_bytes(), 9 * unit_bytes);
 }
 
+TEST_F(space_test, asks_for_little_after_a_refusal) {
+  fake::fail_requests_from(1);
+  EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
+  const std::uint64_t first_requests = fake::page_requests();
+  EXPECT_GT(first_requests, 5u) << "smaller and smaller segments";
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
+    EXPECT_EQ(fake::page_requests(), first_requests + round);
+  }
+  fake::fail_requests_from(0);
+  const std::uint64_t requests = fake::page_requests();
+  for (int round = 0; round < 50; ++round) ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
+  EXPECT_LE(fake::page_requests(), requests + 5) << "one small segment, then large ones";
+}
+
+TEST_F(space_test, a_refusal_of_much_does_not_concern_little) {
+  fake::set_budget(platform::mapped_bytes() + 4_MiB);
+  EXPECT_EQ(tested.allocate_large(8_MiB, unit_bytes, owner), nullptr);
+  ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
+  const std::uint64_t requests = fake::page_requests();
+  for (int round = 0; round < 20; ++round) ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
+  EXPECT_EQ(fake::page_requests(), requests) << "the segment was as large as the budget allows";
+}
+
 TEST_F(space_test, reserve_maps_and_touches_at_once) {
   for (const std::size_t bytes : {std::size_t{1}, 1_MiB, 10_MiB, 70_MiB}) {
     configure_small();
