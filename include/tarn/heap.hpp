@@ -12,7 +12,7 @@
 namespace tarn {
 
 /// Configures a heap. Sizes are in bytes. `initial` and `increment` are rounded up to 64 KiB, and an `increment` below
-/// 1 MiB is 1 MiB.
+/// 1 MiB is 1 MiB. An `initial` above the `limit` counts as the limit.
 struct heap_options {
   const char* name = "";      ///< for statistics and messages; the first 23 bytes are kept
   std::size_t initial = 0;    ///< mapped and touched at creation, so that its use causes no page fault

@@ -24,7 +24,7 @@ typedef struct tarn_heap tarn_heap;
 /* Options of a heap. Zero a variable of this type for the defaults. Sizes are in bytes. */
 typedef struct tarn_heap_options {
   const char* name;          /* may be NULL; the first 23 bytes are kept */
-  size_t initial;            /* mapped and touched at creation */
+  size_t initial;            /* mapped and touched at creation; at most `limit` */
   size_t increment;          /* mapped in one step when more is needed; 0: 4 MiB */
   size_t limit;              /* most bytes in slabs and large blocks at one time; 0: no limit */
   bool forbids_remote_frees; /* a free by another thread is a fault */

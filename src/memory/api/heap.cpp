@@ -1,6 +1,7 @@
 // Implements the public heap, a wrapper of heaps::heap.
 #include <tarn/heap.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -66,14 +67,16 @@ heap* heap_access::face_of(detail::heap_front* front) noexcept {
 heap::heap(const heap_options& options) : front_(nullptr) {
   pages::space* const space = threads::initialise() ? make_space(options) : nullptr;
   if (space == nullptr) detail::throw_bad_alloc();
-  const bool has_initial = options.initial == 0 || space->reserve(options.initial);
+  // The heap could never use more.
+  const std::size_t initial = options.limit == 0 ? options.initial : std::min(options.initial, options.limit);
+  const bool has_initial = initial == 0 || space->reserve(initial);
   heaps::heap* const created =
       has_initial ? heaps::registry::create(*space, options.name != nullptr ? options.name : "") : nullptr;
   if (created == nullptr) {
     heaps::spaces::destroy(space);
     detail::throw_bad_alloc();
   }
-  if (options.initial != 0) pages::metadata::prepare(prepared_records);
+  if (initial != 0) pages::metadata::prepare(prepared_records);
   if (options.forbids_remote_frees) created->add_trait(heaps::heap_trait::forbids_remote_frees);
   if (options.counts_calls) created->add_trait(heaps::heap_trait::counting);
   const bool is_guarded = base::current_options().uses_guard;
@@ -81,7 +84,7 @@ heap::heap(const heap_options& options) : front_(nullptr) {
     created->add_trait(heaps::heap_trait::noting_sites);
     if (is_guarded) threads::guard_object(*created);
   }
-  created->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
+  created->eager_bytes = initial != 0 ? initial : default_segment_bytes;
   created->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
   created->resource = this;
   created->user = 0;

@@ -86,6 +86,14 @@ TEST_F(heap_object, initial_memory_is_there_at_once) {
   EXPECT_EQ(fake::kernel_calls(), calls) << "release() gave initial memory away";
 }
 
+TEST_F(heap_object, initial_memory_ends_at_the_limit) {
+  const std::size_t before = fake::prefaulted_bytes();
+  heap lane({.initial = 64_MiB, .limit = 1_MiB});
+  EXPECT_LE(fake::prefaulted_bytes() - before, 1_MiB + 512_KiB) << "with its records";
+  EXPECT_NE(lane.try_allocate(900'000), nullptr);
+  EXPECT_EQ(lane.try_allocate(900'000), nullptr);
+}
+
 TEST_F(heap_object, increment_is_mapped_at_once) {
   for (const std::size_t increment : {0_MiB, 1_MiB, 16_MiB}) {
     heap lane({.increment = increment});
