@@ -11,7 +11,8 @@ namespace tarn::command {
 // Throws a failure when there is no memory for the variable.
 void set_environment(const std::string& name, const std::string& value);
 
-// Puts `library` in front of the libraries that LD_PRELOAD already names.
+// Puts `library` in front of the libraries that LD_PRELOAD already names, but a malloc behind a recorder, which
+// records what a malloc behind it serves.
 void preload(const std::string& library);
 
 // Replaces this process by the program. Throws cannot_run.

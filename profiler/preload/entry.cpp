@@ -1,6 +1,7 @@
 #include "profiler/preload/entry.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <optional>
 #include <utility>
@@ -84,6 +85,8 @@ bool start() noexcept {
   return true;
 }
 void begin(int, char**, char** environment) noexcept {
+  // A malloc that is preloaded in front of this library may read its options at its first call, which comes from here.
+  if (environ == nullptr) environ = environment;
   const hidden_thread hidden;
   (void)next();
   look_for_python();

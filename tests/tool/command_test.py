@@ -233,6 +233,26 @@ class Library(CommandTest):
         self.assertIn(f"LD_PRELOAD={self.folder}/stub.so\n", out)
         self.assertIn("STUB_WAS_LOADED=1\n", out)
 
+    def test_a_recorder_stays_in_front_of_the_library(self):
+        for name in "first/libtarn-record.so", "libtarn-record.so", "other.so":
+            (self.folder / name).parent.mkdir(exist_ok=True)
+            shutil.copy(PATHS.stub, self.folder / name)
+        shutil.copytree(self.folder, self.folder.with_name(f"{self.folder.name.replace(' ', '-')}-copy"))
+        folder = self.folder.with_name(f"{self.folder.name.replace(' ', '-')}-copy")  # the variable has no spaces
+        self.addCleanup(shutil.rmtree, folder)
+        recorder, other = f"{folder}/libtarn-record.so", f"{folder}/other.so"
+        library = PATHS.stub
+        for before, after in ((recorder, f"{recorder}:{library}"),
+                              (f"{recorder}:{other}", f"{recorder}:{library}:{other}"),
+                              (f"{other} {recorder} {other}", f"{other} {recorder}:{library} {other}"),
+                              (f"{folder}/first/libtarn-record.so:{recorder}",
+                               f"{folder}/first/libtarn-record.so:{recorder}:{library}"),
+                              (other, f"{library}:{other}"), ("", library)):
+            with self.subTest(before=before):
+                out = self.run_program("env", f"LD_PRELOAD={before}", PATHS.tarn, "run", "--lib", library, "--",
+                                       "env").stdout
+                self.assertIn(f"LD_PRELOAD={after}\n", out)
+
     def test_found_beside_the_command_through_a_link(self):
         for folder in ("bin", "lib"):
             (self.folder / folder).mkdir()

@@ -467,6 +467,21 @@ class Record(FolderTest):
             self.assertNotIn("see it with", output)
             (self.folder / "rec.saved").unlink()
 
+    def test_a_program_on_tarns_malloc_keeps_its_options_and_is_recorded(self):
+        fills = ("import ctypes; allocate = ctypes.CDLL(None).malloc; allocate.restype = ctypes.c_void_p\n"
+                 "print(sum(bool(allocate(1 << 20)) for block in range(400)))")
+        result = self.record(PATHS.tarn, "run", "--lib", PATHS.library, "--option", "limit=64M", "--", sys.executable,
+                             "-c", fills)
+        self.assertLessEqual(int(result.stdout), 64)
+        self.assertNotIn("has a malloc of its own", result.stderr)
+        self.assertGreater(self.report()["heap"]["bytes"], 10 << 20)
+        recorder = pathlib.Path(PATHS.library).with_name("libtarn-record.so")
+        for order in (PATHS.library, recorder), (recorder, PATHS.library):
+            with self.subTest(order=order):
+                variables = [f"LD_PRELOAD={order[0]}:{order[1]}", "TARN_LIMIT=64M"]
+                output = self.run_program("env", *variables, sys.executable, "-c", fills).stdout
+                self.assertLessEqual(int(output), 64)
+
     def test_nothing_to_gain_is_reported(self):
         busy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3000"]  # far longer than the recorder's start
         self.record(*busy)
