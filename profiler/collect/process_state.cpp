@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,27 @@ std::uint64_t peak_resident_bytes_of(std::uint64_t process) {
   return 0;
 }
 
+struct processor_ticks {
+  std::uint64_t system = 0, of_children = 0;
+};
+
+processor_ticks processor_ticks_of(std::uint64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return {};
+  // The name in parentheses may hold any character. The twelfth field after it is the user time, and the system time
+  // and those of the children that were waited for follow.
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 0; field < 12; ++field) fields >> skipped;
+  processor_ticks ticks;
+  std::uint64_t user = 0, system = 0;
+  fields >> ticks.system >> user >> system;
+  ticks.of_children = user + system;
+  return ticks;
+}
+
 }  // namespace
 
 std::optional<process_state> state_of(std::uint64_t process) {
@@ -36,21 +58,16 @@ std::optional<process_state> state_of(std::uint64_t process) {
   std::ifstream(fmt::format("/proc/{}/statm", process)) >> size >> pages;
   state.resident_bytes = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   state.peak_resident_bytes = std::max(state.resident_bytes, peak_resident_bytes_of(process));
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  // The name in parentheses may hold any character. The system time is the thirteenth field after it.
-  std::uint64_t system = 0;
-  if (const std::size_t name_end = text.rfind(')'); name_end != std::string::npos) {
-    std::size_t position = name_end + 1;
-    for (int word = 0; word < 12; ++word) position = std::min(text.find(' ', position + 1), text.size());
-    system = std::strtoull(text.c_str() + position, nullptr, 10);
-  }
   const auto all_us =
       static_cast<std::uint64_t>(spent.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(spent.tv_nsec) / 1000;
   const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-  state.system_us = std::min(system * 1'000'000 / ticks, all_us);
+  state.system_us = std::min(processor_ticks_of(process).system * 1'000'000 / ticks, all_us);
   state.user_us = all_us - state.system_us;
   return state;
+}
+
+std::optional<process_state> state_without_children(std::uint64_t process) {
+  return processor_ticks_of(process).of_children == 0 ? std::nullopt : state_of(process);
 }
 
 input_output_counts input_output_of(std::uint64_t process) {

@@ -113,20 +113,25 @@ bool started_program::wait(std::vector<pollfd> descriptors, steady::time_point u
   }
   if (has_ended) {
     input_output_ = input_output_of(static_cast<std::uint64_t>(process_));
-    ::wait4(process_, &status_, 0, &usage_);
+    const std::optional<process_state> own_state = state_without_children(static_cast<std::uint64_t>(process_));
+    rusage usage{};
+    ::wait4(process_, &status_, 0, &usage);  // with the time of children that the program waited for
+    const std::uint64_t user_us = microseconds(usage.ru_utime), system_us = microseconds(usage.ru_stime);
+    user_us_ = own_state ? own_state->user_us : user_us;
+    system_us_ = own_state ? own_state->system_us : system_us;
+    counted_us_ = user_us + system_us;
   }
   if (watch >= 0) ::close(watch);
   return has_ended;
 }
 
 format::end_facts started_program::end(const processor_counts& counts) const {
-  const std::uint64_t user_us = microseconds(usage_.ru_utime), system_us = microseconds(usage_.ru_stime);
-  const std::uint64_t processor_ns = (user_us + system_us) * 1000;
+  const std::uint64_t processor_ns = counted_us_ * 1000;
   return {.status_is_signal = WIFSIGNALED(status_),
           .status = static_cast<std::uint32_t>(WIFSIGNALED(status_) ? WTERMSIG(status_) : WEXITSTATUS(status_)),
           .wall_us = (format::monotonic_nanoseconds() - begun_ns_) / 1000,
-          .user_us = user_us,
-          .system_us = system_us,
+          .user_us = user_us_,
+          .system_us = system_us_,
           .instructions = counts.instructions(processor_ns),
           .branch_mispredictions = counts.mispredicted_branches(processor_ns),
           .reads = input_output_.reads,

@@ -46,7 +46,8 @@ class started_program {
   pid_t process_ = -1;
   std::uint64_t begun_ns_;
   int status_ = 0;
-  rusage usage_{};
+  std::uint64_t user_us_ = 0, system_us_ = 0;  // of the program alone
+  std::uint64_t counted_us_ = 0;               // with that of its children, whose instructions are counted, too
   input_output_counts input_output_;
 };
 

@@ -482,6 +482,19 @@ class Record(FolderTest):
                 output = self.run_program("env", *variables, sys.executable, "-c", fills).stdout
                 self.assertLessEqual(int(output), 64)
 
+    def test_the_time_of_children_is_not_that_of_the_program(self):
+        burns = ("import os, time\n"
+                 "if os.fork() == 0:\n"
+                 "    while time.process_time() < 1.5: pass\n"
+                 "    os._exit(0)\n"
+                 "os.wait()\n"
+                 "while time.process_time() < 0.3: pass")
+        self.record(sys.executable, "-c", burns)
+        end = self.report()["end"]
+        used_us = end["user_us"] + end["system_us"]
+        self.assertGreater(used_us, 250_000)
+        self.assertLess(used_us, 1_200_000)
+
     def test_nothing_to_gain_is_reported(self):
         busy = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3000"]  # far longer than the recorder's start
         self.record(*busy)
