@@ -14,6 +14,7 @@
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
 #include "profiler/findings/heap/own_malloc.hpp"
+#include "profiler/findings/unrecorded.hpp"
 #include "profiler/launch/calibrate.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/values.hpp"
@@ -153,12 +154,12 @@ struct verdict_counts {
 };
 
 void print_json(const std::vector<limit_check>& checks, const std::vector<unchecked_limit>& unchecked,
-                const verdict_counts& counts) {
+                const verdict_counts& counts, const std::vector<std::string>& not_recorded) {
   json limits = json::array();
   for (const limit_check& check : checks) limits.push_back(json_of(check));
   for (const unchecked_limit& limit : unchecked) limits.push_back(json_of(limit));
   const json holds = counts.broken == 0 && counts.open != 0 ? json() : json(counts.broken == 0);
-  const json text = {{"version", 2}, {"holds", holds}, {"limits", limits}};
+  const json text = {{"version", 2}, {"holds", holds}, {"not_recorded", not_recorded}, {"limits", limits}};
   fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
 }
 
@@ -340,8 +341,11 @@ bool gate(const gate_request& request) {
       fmt::print(stderr, "tarn: {}; the remedies are shown without predicted savings\n", reason.what());
     }
   }
+  const std::vector<std::string> not_recorded = unrecorded_text(analysis.recording());
+  for (const std::string& line : not_recorded) fmt::print(stderr, "tarn: {}\n", line);
+  if (!not_recorded.empty()) fmt::print(stderr, "tarn: the limits are checked in what was recorded alone\n");
   if (request.as_json) {
-    print_json(checks, unchecked, counts);
+    print_json(checks, unchecked, counts, not_recorded);
   } else {
     print_verdict(counts, request.path);
     for (const limit_check& check : checks) {

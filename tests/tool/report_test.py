@@ -9,6 +9,7 @@ import pty
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import prices
@@ -416,6 +417,19 @@ class Gate(ReportTest):
         passed = self.gate("kept allocations at function keep <= 2000",
                            "allocations at function make_temporaries <= 2k")
         self.assertEqual((passed.stdout, passed.stderr), ("Passed: rec keeps 2 limits.\n", ""))
+
+    def test_what_was_not_recorded_is_said(self):
+        recording = str(self.folder / "forked")
+        self.tarn("record", "--heap", "-o", recording, "--", sys.executable, "-c",
+                  "import os; [os.fork() or os._exit(0) for at in range(3)]")
+        line = "not recorded: 3 forked processes; use tarn record --follow to record each process"
+        for limit, code in ("sites <= 1G", 0), ("sites <= 0", 1):
+            gate = self.tarn("gate", recording, "--max", limit, code=code)
+            self.assertEqual(gate.stderr, f"tarn: {line}\ntarn: the limits are checked in what was recorded alone\n")
+        gate = self.tarn("gate", recording, "--json", "--max", "sites <= 1G")
+        self.assertEqual(json.loads(gate.stdout)["not_recorded"], [line])
+        self.assertIn(f"tarn: {line}\n", gate.stderr)
+        self.assertEqual(json.loads(self.gate("sites <= 1G", options=("--json",)).stdout)["not_recorded"], [])
 
     def test_each_broken_limit_is_one_line(self):
         broken = self.gate("kept allocations at function keep <= 1999",
