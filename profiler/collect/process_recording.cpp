@@ -52,6 +52,7 @@ void process_recording::write(Step step) {
 
 void process_recording::begin(const std::string& path, const format::program_facts& facts) {
   path_ = path;
+  has_file_.reset();
   written_ns_ = 0;
   writer_.reset();  // the file may be the same, and to close it later would end the new writer's lock
   writer_ = std::make_unique<format::writer>(path);
@@ -274,7 +275,10 @@ void process_recording::remove() {
 }
 
 bool process_recording::save_if_replaced() {
-  if (writer_ == nullptr || writer_->is_at(path_)) return true;
+  if (has_file_) return *has_file_;
+  if (writer_ == nullptr) return false;
+  has_file_ = true;
+  if (writer_->is_at(path_)) return true;
   const std::string copy = path_ + ".saved";
   std::string problem;
   try {
@@ -287,7 +291,8 @@ bool process_recording::save_if_replaced() {
                  ? "the recording is in " + copy
                  : fmt::format("it is not the recording, which could not be copied to {}: {}", copy, problem));
   if (problem.empty()) path_ = copy;
-  return problem.empty();
+  has_file_ = problem.empty();
+  return *has_file_;
 }
 
 void process_recording::write_work(recorder_prices& prices) {

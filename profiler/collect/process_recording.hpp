@@ -85,7 +85,8 @@ class process_recording {
   // Returns true after a file could not be written to its end.
   bool has_failed() const { return has_failed_; }
   // Copies the file to one beside it if its path leads elsewhere now, because somebody deleted, moved or replaced it,
-  // and prints a line that says so. Returns false if there is no file at path() then.
+  // and prints a line that says so, once for each file. Returns false if there is no recording at path() then. Call it
+  // when nothing more is written to the file.
   bool save_if_replaced();
 
  private:
@@ -105,6 +106,7 @@ class process_recording {
   bool has_failed_ = false;       // a file could not be written to its end, which was said
   std::uint64_t written_ns_ = 0;  // the time of the last snapshot that is in the file
   std::string path_;
+  std::optional<bool> has_file_;  // what save_if_replaced() found
   format::recording now_;
   std::optional<lasting_wait_watch> lasting_waits_;
   format::recording before_;  // the counters before the current file; empty for the first one

@@ -112,6 +112,7 @@ void bounded_recording::end_early() {
   recording_.write_end(recording_.so_far());
   times_.end(steady::now() - file_begun_);
   recording_.write_work(prices_);
+  recording_.save_if_replaced();
 }
 
 }  // namespace tarn::command

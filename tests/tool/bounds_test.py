@@ -62,6 +62,21 @@ class Bounds(FolderTest):
         self.assertEqual(self.large_blocks("rec"), 0)
         self.assertTrue(self.report("rec")["end"]["running"])
 
+    def test_each_file_that_is_deleted_meanwhile_is_saved_beside_it(self):
+        running = self.start("--every", "1s")
+        self.allocate(running, 40)
+        (self.folder / "rec.1").unlink()
+        for _ in polls():
+            if (self.folder / "rec.2").exists():
+                break
+        (self.folder / "rec.2").unlink()
+        errors = self.finish(running)
+        for name in "rec.1", "rec.2":
+            line = f"tarn: {name} was deleted, moved or replaced while it was written; the recording is in {name}.saved"
+            self.assertEqual(errors.count(line), 1, errors)
+        self.assertEqual(self.large_blocks("rec.1.saved"), 40)
+        self.report("rec.2.saved")
+
     def test_a_launcher_is_followed_until_the_time_is_over(self):
         for command in ["sh", "-c", f"'{PATHS.attached}' 0; true"], ["timeout", "600", PATHS.attached, "0"]:
             with self.subTest(command=command):
