@@ -37,7 +37,7 @@ std::chrono::nanoseconds pause_after(const format::recording& now, std::chrono::
 
 template <class Step>
 void process_recording::write(Step step) {
-  if (writer_ == nullptr) return;
+  if (writer_ == nullptr || is_truncated()) return;
   try {
     step(*writer_);
   } catch (const std::system_error& error) {
@@ -48,6 +48,16 @@ void process_recording::write(Step step) {
     has_failed_ = true;  // of the later files of --every, too
     writer_.reset();
   }
+}
+
+// Says so and ends the file if somebody has truncated it: further blocks would follow a hole.
+bool process_recording::is_truncated() {
+  if (!writer_->is_truncated()) return false;
+  if (!has_failed_)
+    fmt::print(stderr, "tarn: {} was truncated by another program while it was written; it cannot be read\n", path_);
+  has_failed_ = true;
+  writer_.reset();
+  return true;
 }
 
 void process_recording::begin(const std::string& path, const format::program_facts& facts) {
@@ -276,7 +286,7 @@ void process_recording::remove() {
 
 bool process_recording::save_if_replaced() {
   if (has_file_) return *has_file_;
-  if (writer_ == nullptr) return false;
+  if (writer_ == nullptr || is_truncated()) return false;
   has_file_ = true;
   if (writer_->is_at(path_)) return true;
   const std::string copy = path_ + ".saved";

@@ -93,6 +93,7 @@ class process_recording {
   void search_leaks();
   void search_contents();
   void forget_past();
+  bool is_truncated();
   void read_counts();
   template <class Step>
   void write(Step step);

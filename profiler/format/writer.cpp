@@ -108,16 +108,6 @@ writer::writer(const std::string& path) : file_(open_to_write(path)) {
 
 writer::~writer() { ::close(file_); }
 
-bool writer::is_at(const std::string& path) const {
-  const std::string file = "/proc/self/fd/" + std::to_string(file_);
-  std::error_code ignored;
-  return !std::filesystem::is_regular_file(file, ignored) || std::filesystem::equivalent(file, path, ignored);
-}
-
-void writer::copy_to(const std::string& path) const {
-  std::filesystem::copy_file("/proc/self/fd/" + std::to_string(file_), path);
-}
-
 void writer::write(const void* bytes, std::size_t size) {
   const char* position = static_cast<const char*>(bytes);
   while (size > 0) {

@@ -33,6 +33,8 @@ class writer {
   std::uint64_t bytes() const { return bytes_; }
   // Returns whether `path` leads to the file; false where it was deleted or replaced. A device or a pipe always counts.
   bool is_at(const std::string& path) const;
+  // Returns whether the file is shorter than what was written to it: somebody else truncated it.
+  bool is_truncated() const;
   // Copies what is written to a new file, also from a file that was deleted. Throws std::filesystem::filesystem_error,
   // also where the path exists.
   void copy_to(const std::string& path) const;

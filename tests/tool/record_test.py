@@ -467,6 +467,14 @@ class Record(FolderTest):
             self.assertNotIn("see it with", output)
             (self.folder / "rec.saved").unlink()
 
+    def test_a_file_that_is_truncated_meanwhile_is_not_called_a_recording(self):
+        for change in "open('rec', 'w')", "open('rec', 'w'); time.sleep(0.5)":
+            output = self.record(sys.executable, "-c", f"import time; {change}").stderr
+            self.assertIn("tarn: rec was truncated by another program while it was written; it cannot be read\n",
+                          output)
+            self.assertEqual(output.count("truncated"), 1)
+            self.assertNotIn("see it with", output)
+
     def test_a_program_on_tarns_malloc_keeps_its_options_and_is_recorded(self):
         fills = ("import ctypes; allocate = ctypes.CDLL(None).malloc; allocate.restype = ctypes.c_void_p\n"
                  "print(sum(bool(allocate(1 << 20)) for block in range(400)))")
