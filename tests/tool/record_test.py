@@ -490,6 +490,13 @@ class Record(FolderTest):
                 output = self.run_program("env", *variables, sys.executable, "-c", fills).stdout
                 self.assertLessEqual(int(output), 64)
 
+    def test_a_program_on_tarns_malloc_is_not_advised_to_use_it(self):
+        for start, is_advised in ((), True), (("run", "--lib", PATHS.library, "--", PATHS.tarn), False):
+            with self.subTest(start=start):
+                self.tarn(*start, "record", "--heap", "--full", "-o", "rec", "--", PATHS.sites, str(ROUNDS), "0")
+                report = json.loads(self.tarn("report", "--json", "--quick", "rec").stdout)
+                self.assertEqual(report["heap"]["predicted"]["drop_in_saves_ns"][1] != 0, is_advised)
+
     def test_the_time_of_children_is_not_that_of_the_program(self):
         burns = ("import os, time\n"
                  "if os.fork() == 0:\n"
