@@ -408,6 +408,19 @@ class Refused(ReportTest):
                                 env={**os.environ, "XDG_CACHE_HOME": prices.CACHE.name})
         self.assertNotIn("was replaced", result.stdout)
 
+    def test_a_file_that_could_not_be_opened_while_it_was_recorded_was_not_replaced(self):
+        recording = str(self.folder / "few")
+        reports = []
+        for limit in range(8, 13):
+            record = subprocess.run(["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", PATHS.tarn, "record", "--cpu",
+                                     "-o", recording, "--", PATHS.sites, "20000", "0"], check=False,
+                                    capture_output=True, text=True, timeout=HANG_S)
+            if record.returncode == 0:
+                reports.append(self.tarn("report", "--quick", recording).stdout)
+        if not reports:
+            self.skipTest("no CPU samples here")
+        self.assertNotIn("was replaced", "".join(reports))
+
 
 class Gate(ReportTest):
     def gate(self, *limits, code=0, options=()):

@@ -42,11 +42,15 @@ std::string replaced_text(const format::recording& recording) {
   if (const std::string reason = reason_not_to_open(path); !reason.empty())
     return fmt::format("{} cannot be opened ({}): its functions have no names here", path, reason);
   const bool is_there = ::access(path.c_str(), F_OK) == 0;
+  const bool was_read = !changed.front()->build_id.empty();
   const std::string other_files = changed.size() == 1 ? ""
                                                       : fmt::format(" ({} more {}, too)", changed.size() - 1,
                                                                     changed.size() == 2 ? "file" : "files");
   return fmt::format("{} {}{}: its functions have no names here", path,
-                     is_there ? "was replaced since the program loaded it" : "is missing", other_files);
+                     !is_there  ? "is missing"
+                     : was_read ? "was replaced since the program loaded it"
+                                : "had no build id, or could not be read, when it was recorded",
+                     other_files);
 }
 
 }  // namespace tarn::command
