@@ -155,6 +155,7 @@ const char* scene_limit(void) {
   EXPECT(errno == ENOMEM && had > 700000 && had <= 1 << 20);
   errno = 0;
   EXPECT(tarn_heap_calloc(heap, 1000, 1000) == NULL && errno == ENOMEM);
+  options.limit = 0;  // which bounds `initial`, too
   options.initial = (size_t)1 << 60;
   errno = 0;
   EXPECT(tarn_heap_create(&options) == NULL && errno == ENOMEM);
