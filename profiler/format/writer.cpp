@@ -47,8 +47,9 @@ void put_key(encoder& output, const violation_key& key, std::uint32_t before) {
 
 [[noreturn]] void fail(const char* message) { throw std::system_error(errno, std::generic_category(), message); }
 
+// A file that somebody truncates stays too short for ever, because each write appends (writer::is_truncated).
 int open_to_write(const std::string& path) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
   if (file < 0) fail(path.c_str());
   return file;
 }
