@@ -1,7 +1,7 @@
 /* A visitor takes blocks out of a front magazine while its owner may be in the middle of malloc or free.
  * Claims: each block is in one place: with the program, in the magazine, or with the visitor.
  *
- * Stands for pop and push (include/tarn/detail/fast_path.hpp) and heap::empty_idle_fronts (src/memory/heap/idle_fronts.cpp).
+ * Stands for pop and push (include/tarn/detail/fast_path.hpp) and heap::empty_fronts (src/memory/heap/idle_fronts.cpp).
  * Each statement is one access to memory; the owner's stores wait in a buffer, as in a processor, and become visible in order,
  * at any later moment or by the visitor's barrier. That no slow path runs during a visit is the claim of owner_lock.pml.
  *
