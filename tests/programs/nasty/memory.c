@@ -572,6 +572,7 @@ CASE(realloc_moves_pages) {
 //@ tarn-only
 //@ limit data=60M
 //@ broken-by free_leaks
+//@ not-under qemu its own memory counts against the limit, too
 CASE(refused_memory_is_found_again) {
   enum { block = 5000, freed = 1000 };
   struct rlimit limit;
