@@ -2,6 +2,7 @@
 
 #include <sys/auxv.h>
 
+#include <cstddef>
 #include <cstring>
 #include <type_traits>
 
@@ -169,18 +170,20 @@ auto with_field(Options& values, option_id id, Use use) noexcept {
 }
 
 // Sets a field from a well-formed value, and returns whether it is one.
+template <std::size_t Size>
+bool parse_field(char (&field)[Size], const option_info&, std::string_view value) noexcept {
+  if (value.size() >= Size) return false;
+  if (!value.empty()) std::memcpy(field, value.data(), value.size());
+  field[value.size()] = '\0';
+  return true;
+}
 template <class Field>
 bool parse_field(Field& field, const option_info& option, std::string_view value) noexcept {
   const auto set = [&](const auto& parsed) {
     if (parsed) field = static_cast<Field>(*parsed);
     return parsed.has_value();
   };
-  if constexpr (std::is_array_v<Field>) {
-    if (value.size() >= sizeof field) return false;
-    if (!value.empty()) std::memcpy(field, value.data(), value.size());
-    field[value.size()] = '\0';
-    return true;
-  } else if constexpr (std::is_same_v<Field, bool>) {
+  if constexpr (std::is_same_v<Field, bool>) {
     return set(flag_value(value));
   } else if constexpr (std::is_enum_v<Field>) {
     return set(choice_value(option, value));
