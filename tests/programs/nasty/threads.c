@@ -125,6 +125,7 @@ CASE(shared_heap_of_sleepers_shrinks) { free_blocks_of_sleepers(); }
 
 // So it is where some of the threads have heaps of their own.
 //@ tarn-only
+//@ not-under old_kernel without membarrier nobody visits the heap of a thread that sleeps
 //@ env TARN_THREAD_HEAPS=4
 //@ broken-by free_leaks
 //@ not-under qemu the memory of its own threads counts, too
