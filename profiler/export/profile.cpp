@@ -92,7 +92,8 @@ void profile::add_heap(const analyse::heap_findings& heap) {
     heap_sums[copied_bytes] = value[format::copied];
     if (key.owner == key.actor) {
       const std::uint64_t freed_blocks = frees[{key.site, key.owner}];
-      heap_sums[in_use] = value[format::blocks] > freed_blocks ? value[format::blocks] - freed_blocks : 0;
+      if (recording_.is_of_last_image(key.site))
+        heap_sums[in_use] = value[format::blocks] - std::min(value[format::blocks], freed_blocks);
       for (std::size_t index = 0; index < format::short_lived_buckets; ++index)
         heap_sums[short_lived] += value[format::life_buckets + index];
     }

@@ -16,30 +16,19 @@ timeline timeline_of(const format::recording& recording, const history& history,
         timeline.calls_ns);
   const auto ns = [&](std::uint64_t ticks) { return format::nanoseconds(recording.clock, ticks); };
 
-  struct in_use_of {
-    heap_category category = heap_category::kept;
-    std::vector<double> change;  // bytes, by interval
-  };
-  std::map<std::uint32_t, in_use_of> sites;
-  for (const site& site : heap.sites) sites[site.number] = {site.category, {}};
+  std::map<std::uint32_t, std::size_t> category_of;  // by site
+  for (const site& site : heap.sites) category_of[site.number] = static_cast<std::size_t>(site.category);
   for (const auto& [key, points] : history.heap) {
-    in_use_of& site = sites[key.site];
-    site.change.resize(count);
-    const auto kind = static_cast<std::size_t>(site.category);
+    const std::size_t category = category_of[key.site];
     for (const auto& [index, increase] : points) {
-      const auto [blocks, bytes, frees, freed_bytes] = increase;
-      timeline.blocks[kind][index] += blocks;
-      timeline.bytes[kind][index] += bytes;
-      site.change[index] += static_cast<double>(bytes) - static_cast<double>(freed_bytes);
+      timeline.blocks[category][index] += increase[0];
+      timeline.bytes[category][index] += increase[1];
     }
   }
-  for (const auto& [number, site] : sites) {
-    double bytes = 0;
-    for (std::size_t index = 0; index < site.change.size(); ++index) {
-      bytes += site.change[index];
-      timeline.in_use[static_cast<std::size_t>(site.category)][index] +=
-          static_cast<std::uint64_t>(std::max(0.0, bytes));
-    }
+  for (const auto& [number, bytes] : levels_of(recording, history)) {
+    line& in_use = timeline.in_use[category_of[number]];
+    for (std::size_t index = 0; index < count; ++index)
+      in_use[index] += static_cast<std::uint64_t>(std::max(0.0, bytes[index]));
   }
   for (const auto& [key, points] : history.locks) {
     const lock_group* const group = locks.group_of(recording, key.lock);

@@ -416,6 +416,10 @@ struct recording {
   limit_facts limits;
   unrecorded_facts unrecorded;
   std::string damage;  // why reading stopped before the end of the file; empty if it did not
+
+  // Returns whether the program of a site ran last. A block ends with its program, also where that became another by
+  // exec. Site 0 stands for sites of all programs.
+  bool is_of_last_image(std::uint32_t site) const { return site == 0 || sites[site].image + 1 >= images; }
 };
 
 }  // namespace tarn::format

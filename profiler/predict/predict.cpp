@@ -39,7 +39,7 @@ std::vector<lifetime_class> lifetime_classes_of(const site& site) {
     if (blocks != 0) classes.push_back({blocks, patterns_of(index)});
   }
   if (site.remote_frees != 0) classes.push_back({as_double(site.remote_frees), handed_over});
-  if (site.live != 0) classes.push_back({as_double(site.live) / 2, left_behind});  // no free
+  if (site.unfreed() != 0) classes.push_back({as_double(site.unfreed()) / 2, left_behind});  // no free
   return classes;
 }
 
@@ -78,7 +78,7 @@ constexpr double page_bytes = 4096;
 // Returns the time of the pages that a reserve adds. They are touched once each if later buffers take the place of
 // earlier ones, else anew by each buffer that lives long.
 range memory_cost_of(const site& site, const growth& grown) {
-  double long_lived = as_double(site.live) + as_double(site.remote_frees);
+  double long_lived = as_double(site.unfreed()) + as_double(site.remote_frees);
   for (std::size_t index = 5; index < format::life_bucket_count; ++index)
     long_lived += as_double(site.sums[counter::life_buckets + index]);
   const double buffers =

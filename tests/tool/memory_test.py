@@ -74,6 +74,18 @@ class Memory(FolderTest):
         self.assertGreaterEqual(memory["peak_bytes"], KEPT + HELD)
         self.assertLess(memory["peak_bytes"], KEPT + HELD + 100_000)
 
+    def test_blocks_from_before_an_exec_are_not_in_use_at_the_end(self):
+        for mode in (["--full"], ["--sample", "4096"]):
+            self.record("exec-larger", *mode)
+            memory = self.memory()
+            at_end = sum(site["end_bytes"] for site in memory["sites"]
+                         if site["stack"][site["frame_index"]]["function"] == "keep")
+            self.assertAlmostEqual(at_end, KEPT, delta=KEPT / 4, msg="twice that with the program before")
+            self.assertLess(memory["end_bytes"], 1.5 * KEPT)
+            low, high = memory["peak_range"]
+            self.assertLessEqual(low, high)
+            self.assertLessEqual(high, 2 * KEPT + HELD)
+
     def test_each_size_is_counted_to_the_byte(self):
         self.record("sizes", "--full")
         self.assertEqual(self.sites(self.memory()), {"hold_sizes": (40 * sum(range(600)) + 70_000_000, 0)})

@@ -163,7 +163,7 @@ export function course_of(data, count) {
   const calls = (data.syscalls ?? []).flatMap((call, index) => (call.weights ?? []).map(([node, count, ns, thread]) => (
     {key: {call: index, node, thread}, intervals: half(index), values: {count, errors: 0, asked: call.bytes_asked ?? 0, given: call.bytes ?? 0, ns, same_arguments: 0, in_a_row: 0}})));
   return {
-    to_ns: indexes.map((index) => (index + 1) * 1e8), resident_bytes: indexes.map((index) => (index + 1) << 20), cpu_us: indexes.map(() => 50_000),
+    to_ns: indexes.map((index) => (index + 1) * 1e8), resident_bytes: indexes.map((index) => (index + 1) << 20), cpu_us: indexes.map(() => 50_000), images: indexes.map(() => 1),
     heap: table(['site', 'node', 'owner', 'actor', 'blocks', 'bytes', 'frees', 'freed_bytes'], sites),
     locks: table(['lock', 'site', 'node', 'thread', 'taken', 'waited_count', 'waited_ns', 'holds', 'held_ns', 'refused'], locks),
     waits: table(['lock', 'site', 'wait', 'waits', 'waited_ns'], waits),

@@ -574,6 +574,20 @@ const tests = {
     await close(again);
   },
 
+  async 'blocks of a program that has become another by exec are no longer in use'() {
+    const data = example();
+    data.threads.forEach((thread) => { thread.image = 0; });
+    const in_use = async (address) => {
+      const page = await open(`${address}#tab=timeline`);
+      const label = await page.getAttribute('.chart >> nth=2', 'aria-label');
+      await close(page);
+      return label;
+    };
+    assert.match(await in_use(write_page(template, data, `${folder}/image.html`)), /^Heap in use: highest .*, at 1 s$/);
+    data.timeline.images.fill(2, 8);
+    assert.match(await in_use(write_page(template, data, `${folder}/images.html`)), /^Heap in use: highest .*, at 0.8 s$/);
+  },
+
   async 'before and after: what changed, predicted beside achieved'() {
     for (const scheme of ['light', 'dark']) {
       const page = await open(write_page(template, difference(), `${folder}/difference.html`), {scheme});

@@ -121,12 +121,14 @@ export class Course {
   // Returns the bytes in use at the end of each interval, by category.
   in_use(): Line[] {
     const sites = this.data.sites ?? [];
-    const site_of = this.heap.key('site');
+    const [site_of, owner_of] = [this.heap.key('site'), this.heap.key('owner')];
+    const owners = new Map<number, number>();  // by site: its program is that of each of them
     const changes = new Map<number, Float64Array>();
     const add = (sign: number) => (cell: number, interval: number, value: number) => {
       let change = changes.get(site_of[cell]);
       if (!change) changes.set(site_of[cell], (change = new Float64Array(this.ends.length)));
       change[interval] += sign * value;
+      owners.set(site_of[cell], owner_of[cell]);
     };
     this.heap.each_point('bytes', add(1));
     this.heap.each_point('freed_bytes', add(-1));
@@ -134,9 +136,17 @@ export class Course {
       for (const [number, change] of changes) {
         const line = line_of(sites[number].category);
         let bytes = 0;
-        change.forEach((added, index) => { line[index] += Math.max(0, (bytes += added)); });
+        change.forEach((added, index) => {
+          bytes += added;
+          if (!this.has_ended(owners.get(number)!, index)) line[index] += Math.max(0, bytes);
+        });
       }
     });
+  }
+
+  // Returns whether a thread's program, whose blocks ended with it, has become another by exec before the end of the interval.
+  private has_ended(thread: number, interval: number): boolean {
+    return (this.data.threads?.[thread]?.image ?? 0) + 1 < this.data.timeline!.images[interval];
   }
 
   private sorted(table: Metric['table'], fill: (line_of: (category: string) => Float64Array) => void): Line[] {
@@ -208,9 +218,10 @@ export class Course {
       });
       site.allocations! += blocks[cell];
       site.bytes! += bytes[cell];
-      site.end_blocks! += all_blocks[cell] - all_frees[cell];
-      site.end_bytes! += all_bytes[cell] - freed_bytes[cell];
-      add(site.weights!, node_of[cell], [blocks[cell], bytes[cell], 0, all_bytes[cell] - freed_bytes[cell]]);
+      const in_use = this.has_ended(owner, end - 1) ? [0, 0] : [all_blocks[cell] - all_frees[cell], all_bytes[cell] - freed_bytes[cell]];
+      site.end_blocks! += in_use[0];
+      site.end_bytes! += in_use[1];
+      add(site.weights!, node_of[cell], [blocks[cell], bytes[cell], 0, in_use[1]]);
       if (blocks[cell]) add(site.by_thread!, owner, [blocks[cell]]);
       if (!frees[cell]) continue;
       if (owner === actor) {

@@ -356,11 +356,12 @@ export interface Data {
   timeline?: Timeline;
 }
 
-// The end, memory and CPU time of each interval, and the cells of each table with their points, in columns.
+// The end, memory, CPU time and programs so far (one more by each exec) of each interval, and the cells of each table with their points, in columns.
 export interface Timeline {
   to_ns: number[];
   resident_bytes: number[];
   cpu_us: number[];
+  images: number[];
   heap: Record<string, number[]>;
   locks: Record<string, number[]>;
   waits: Record<string, number[]>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "profiler/findings/heap/share.hpp"
 
@@ -91,10 +92,17 @@ void add_rounded_off(std::vector<site>& sites, std::uint64_t allocations, std::s
 
 exact_totals totals_of(const format::recording& recording) {
   exact_totals totals;
+  std::map<std::uint32_t, exact_total> images;
   for (const format::thread_facts& thread : recording.threads) {
-    totals.allocations += thread.allocations;
-    totals.frees += thread.frees;
-    totals.bytes += thread.bytes;
+    for (exact_total* const sum : {static_cast<exact_total*>(&totals), &images[thread.image]}) {
+      sum->allocations += thread.allocations;
+      sum->frees += thread.frees;
+      sum->bytes += thread.bytes;
+    }
+  }
+  for (const auto& [image, total] : images) {
+    totals.max_bytes = std::max(totals.max_bytes, total.bytes);
+    if (image + 1 >= recording.images) totals.last = total;
   }
   totals.is_whole = !recording.program.is_late && recording.part == format::interval{};
   return totals;
@@ -124,16 +132,15 @@ void reconcile(std::vector<site>& sites, const exact_totals& totals, std::size_t
   }
   const auto limit_blocks = [&](std::uint64_t limit, auto value) { limit_sum(sites, limit, block_errors, value); };
   const auto limit_bytes = [&](std::uint64_t limit, auto value) { limit_sum(sites, limit, byte_errors, value); };
-  const std::uint64_t live =
-      totals.is_whole ? totals.allocations - std::min(totals.allocations, totals.frees) : totals.allocations;
   limit_blocks(totals.allocations, [](site& site) -> std::uint64_t& { return site.sums[counter::blocks]; });
   add_rounded_off(sites, totals.allocations, rounded_cells);
-  limit_blocks(live, [](site& site) -> std::uint64_t& { return site.live; });
+  limit_blocks(totals.max_live(), [](site& site) -> std::uint64_t& { return site.live; });
   limit_blocks(totals.allocations, [](site& site) -> std::uint64_t& { return site.peak_blocks; });
   limit_bytes(totals.bytes, [](site& site) -> std::uint64_t& { return site.sums[counter::bytes]; });
   limit_bytes(totals.bytes, [](site& site) -> std::uint64_t& { return site.sums[counter::copied]; });
-  limit_bytes(totals.has_freed_all() ? 0 : totals.bytes, [](site& site) -> std::uint64_t& { return site.live_bytes; });
-  limit_bytes(totals.bytes, [](site& site) -> std::uint64_t& { return site.peak_bytes; });
+  limit_bytes(totals.last_has_freed_all() ? 0 : totals.last.bytes,
+              [](site& site) -> std::uint64_t& { return site.live_bytes; });
+  limit_bytes(totals.max_bytes, [](site& site) -> std::uint64_t& { return site.peak_bytes; });
   for (site& site : sites) {
     const std::uint64_t blocks = site.sums[counter::blocks], bytes = site.sums[counter::bytes];
     site.live = std::min(site.live, blocks);

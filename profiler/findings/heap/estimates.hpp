@@ -1,6 +1,7 @@
 // Reconciles samples of the heap with the totals that are known exactly, and computes the errors of the samples.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -16,13 +17,22 @@ struct figure_range {
 };
 
 // Sums the counts of all threads. The sum is exact with and without sampling.
-struct exact_totals {
+struct exact_total {
   std::uint64_t allocations = 0, frees = 0, bytes = 0;
-  bool is_whole =
-      false;  // the recording has the program from its start on, so that all of these frees are of its blocks
+};
+struct exact_totals : exact_total {
+  exact_total last;             // of the program that ran last, whose blocks alone can be in use at the end
+  std::uint64_t max_bytes = 0;  // the most that one of the programs has allocated
+  // The recording has the program from its start on, so that all of these frees are of its blocks.
+  bool is_whole = false;
 
   bool has_freed_none() const { return is_whole && frees == 0; }
-  bool has_freed_all() const { return is_whole && frees == allocations; }
+  bool last_has_freed_none() const { return is_whole && last.frees == 0; }
+  bool last_has_freed_all() const { return is_whole && last.frees == last.allocations; }
+  // Returns the blocks that can be in use at the end, at most.
+  std::uint64_t max_live() const {
+    return is_whole ? last.allocations - std::min(last.allocations, last.frees) : last.allocations;
+  }
 };
 exact_totals totals_of(const format::recording& recording);
 

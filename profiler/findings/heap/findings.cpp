@@ -259,8 +259,10 @@ heap_findings find(const format::recording& recording, const format::recording* 
   }
   for (site& site : findings.sites) {
     const std::uint64_t blocks = site.sums[counter::blocks], frees = site.sums[counter::frees];
-    site.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may already contain the free
-    site.live_bytes = above_zero(site.live_bytes);
+    // A snapshot of a running program may already contain the free. The blocks of an earlier program ended with it.
+    const bool is_of_last = recording.is_of_last_image(site.number);
+    site.live = is_of_last && blocks > frees ? blocks - frees : 0;
+    site.live_bytes = is_of_last ? above_zero(site.live_bytes) : 0;
     site.peak_blocks = above_zero(site.peak_blocks);
     site.peak_bytes = above_zero(site.peak_bytes);
     site.category = categorise(site, threads[image(recording.sites[site.number].image)] > 1);
@@ -280,13 +282,13 @@ heap_findings find(const format::recording& recording, const format::recording* 
     findings.allocations = totals.allocations;
     findings.frees = totals.frees;
     findings.bytes = totals.bytes;
+    findings.live = totals.last.allocations - std::min(totals.last.allocations, totals.last.frees);
     reconcile(findings.sites, totals, recording.cells.size());
   }
   for (const format::thread_facts& thread : recording.threads) {
     findings.unknown += thread.unknown;
     findings.dropped += thread.dropped;
   }
-  if (is_sampled) findings.live = findings.allocations > findings.frees ? findings.allocations - findings.frees : 0;
   std::sort(findings.sites.begin(), findings.sites.end(), [](const site& a, const site& b) {
     return std::pair(b.sums[counter::blocks], a.number) < std::pair(a.sums[counter::blocks], b.number);
   });

@@ -1,6 +1,7 @@
 // Analyses the heap events of a recording: each site gets a category and a remedy.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,7 +30,7 @@ struct site {
   format::heap_counts sums{};  // sums over all threads
   std::uint64_t freed_by_same_thread = 0, remote_frees = 0;
   double error = 0;               // relative error of its block count, not exceeded in 95 of 100 recordings
-  std::uint64_t live = 0;         // blocks in use at the end
+  std::uint64_t live = 0;         // blocks in use at the end; an exec ends those of the program before
   std::uint64_t live_bytes = 0;   // their bytes, as requested
   std::uint64_t peak_blocks = 0;  // blocks in use when the process had the most bytes in use
   std::uint64_t peak_bytes = 0;
@@ -41,6 +42,12 @@ struct site {
   std::uint32_t element_bytes = 0;                // size of that container's elements; 0: unknown
   std::vector<std::uint32_t> allocating_threads;  // the allocating threads, in order
   std::vector<std::uint32_t> merged_sites;        // further sites of the recording that the sums include
+
+  // Returns the number of blocks that nobody freed, also if they ended with a program that became another by exec.
+  std::uint64_t unfreed() const {
+    const std::uint64_t blocks = sums[format::blocks];
+    return blocks - std::min(blocks, freed_by_same_thread + remote_frees);
+  }
 };
 
 // Returns whether 90 % of the blocks that the owners freed were short-lived.

@@ -54,7 +54,10 @@ class builder final : public format::watcher {
   void increase(const format::cpu_key& key, const format::cpu_counts& increase) override {
     if (!recording_.cpu.cells.empty()) add<cpu_series>(result_.cpu, key, increase);
   }
-  void snapshot(const recording& so_far) override { snapshots_ = so_far.snapshots.size(); }
+  void snapshot(const recording& so_far) override {
+    if (snapshots_ < intervals_.size()) result_.intervals[intervals_[snapshots_]].images = so_far.images;
+    snapshots_ = so_far.snapshots.size();
+  }
 
  private:
   template <const auto& Kept, class Key, class Counts>
@@ -119,6 +122,26 @@ history history_of(const recording& recording, std::string_view bytes, std::size
   builder series_builder(recording, result, merge(recording.snapshots, limit, result.intervals));
   join_cpu(recording, format::parse(bytes, &series_builder), result.cpu);
   return result;
+}
+
+std::map<std::uint32_t, levels> levels_of(const format::recording& recording, const history& course) {
+  std::map<std::uint32_t, levels> sites;
+  for (const auto& [key, points] : course.heap) {
+    levels& site = sites[key.site];
+    site.resize(course.intervals.size());
+    for (const auto& [interval, increase] : points) {
+      const auto [blocks, bytes, frees, freed_bytes] = increase;
+      site[interval] += static_cast<double>(bytes) - static_cast<double>(freed_bytes);
+    }
+  }
+  for (auto& [number, site] : sites) {
+    double level = 0;
+    for (std::size_t index = 0; index < site.size(); ++index) {
+      level += site[index];
+      site[index] = recording.sites[number].image + 1 < course.intervals[index].images ? 0 : level;
+    }
+  }
+  return sites;
 }
 
 }  // namespace tarn::analyse

@@ -38,6 +38,7 @@ struct history_interval {
   std::uint64_t from_ns = 0, to_ns = 0;  // since the program's start
   std::uint64_t resident_bytes = 0;      // at the end of the interval
   std::uint64_t cpu_us = 0;              // CPU time in the interval
+  std::uint32_t images = 0;              // at the end of the interval, as of recording::images
 };
 
 struct history {
@@ -55,5 +56,11 @@ struct history {
 // allow. It contains the kinds of cells that `recording` has. A recording with samples of the processor comes from
 // with_cpu_sites().
 history history_of(const format::recording& recording, std::string_view bytes, std::size_t limit);
+
+// The bytes in use of one site at the end of each interval.
+using levels = std::vector<double>;
+// Returns the levels of each site of the recording that changed. Where a program became another by exec, its blocks
+// ended with it.
+std::map<std::uint32_t, levels> levels_of(const format::recording& recording, const history& course);
 
 }  // namespace tarn::analyse

@@ -11,26 +11,6 @@
 namespace tarn::analyse {
 namespace {
 
-// The bytes in use of one site at the end of each interval.
-using levels = std::vector<double>;
-
-// Returns the levels of each site of the recording that changed.
-std::map<std::uint32_t, levels> levels_of(const history& course) {
-  std::map<std::uint32_t, levels> sites;
-  for (const auto& [key, points] : course.heap) {
-    levels& site = sites[key.site];
-    site.resize(course.intervals.size());
-    for (const auto& [interval, increase] : points) {
-      const auto [blocks, bytes, frees, freed_bytes] = increase;
-      site[interval] += static_cast<double>(bytes) - static_cast<double>(freed_bytes);
-    }
-  }
-  for (auto& [number, site] : sites) {
-    for (std::size_t index = 1; index < site.size(); ++index) site[index] += site[index - 1];
-  }
-  return sites;
-}
-
 levels sum_of(const site& site, const std::map<std::uint32_t, levels>& levels_by_site, std::size_t intervals) {
   levels sum(intervals);
   const auto add = [&](std::uint32_t number) {
@@ -207,18 +187,19 @@ void reconcile(memory_findings& memory, const format::recording& recording) {
     return;
   }
   const exact_totals totals = totals_of(recording);
-  if (totals.has_freed_none()) memory.peak_bytes = memory.end_bytes = totals.bytes;
-  if (totals.has_freed_all()) memory.end_bytes = 0;
-  const double total_bytes = as_double(totals.bytes);
-  const auto within = [&](figure_range range) {
-    return figure_range{std::min(range.low, total_bytes), std::min(range.high, total_bytes)};
+  if (totals.has_freed_none()) memory.peak_bytes = totals.max_bytes;
+  if (totals.last_has_freed_none()) memory.end_bytes = totals.last.bytes;
+  if (totals.last_has_freed_all()) memory.end_bytes = 0;
+  const auto within = [](std::uint64_t limit, figure_range range) {
+    return figure_range{std::min(range.low, as_double(limit)), std::min(range.high, as_double(limit))};
   };
-  const bool knows_end = totals.has_freed_none() || totals.has_freed_all();
-  memory.end_range =
-      knows_end ? range_of(memory.end_bytes) : within(range_of_samples(interval, as_double(memory.end_bytes)));
+  const bool knows_end = totals.last_has_freed_none() || totals.last_has_freed_all();
+  memory.end_range = knows_end ? range_of(memory.end_bytes)
+                               : within(totals.last.bytes, range_of_samples(interval, as_double(memory.end_bytes)));
   if (recording.part != format::interval{}) return;  // its peak is unknown
-  memory.peak_range = totals.has_freed_none() ? range_of(memory.peak_bytes)
-                                              : within(range_of_peak(interval, as_double(memory.peak_bytes), totals));
+  memory.peak_range = totals.has_freed_none()
+                          ? range_of(memory.peak_bytes)
+                          : within(totals.max_bytes, range_of_peak(interval, as_double(memory.peak_bytes), totals));
   memory.peak_range.low = std::max(memory.peak_range.low, totals.is_whole ? memory.end_range.low : 0);
   for (memory_site& site : memory.sites) {
     site.peak_range.high = std::min(site.peak_range.high, memory.peak_range.high);
@@ -265,7 +246,7 @@ memory_findings find_memory(const format::recording& recording, const std::vecto
   if (is_whole_life) result.resident_bytes = result.max_resident_bytes;
   const double interval = static_cast<double>(recording.program.interval);
   const exact_totals totals = totals_of(recording);
-  const std::map<std::uint32_t, levels> levels_by_site = levels_of(course);
+  const std::map<std::uint32_t, levels> levels_by_site = levels_of(recording, course);
   for (const site& site : sites) {
     memory_site row;
     row.origin = &site;

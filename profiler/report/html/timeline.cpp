@@ -63,11 +63,12 @@ json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
   const format::recording& recording = analysis.recording();
   const analyse::lock_findings& locks = analysis.locks();
   if (history.intervals.empty()) return {};
-  json ends = json::array(), resident = json::array(), cpu = json::array();
+  json ends = json::array(), resident = json::array(), cpu = json::array(), images = json::array();
   for (const analyse::history_interval& interval : history.intervals) {
     ends.push_back(interval.to_ns);
     resident.push_back(interval.resident_bytes);
     cpu.push_back(interval.cpu_us);
+    images.push_back(interval.images);
   }
   columns heap({"site", "node", "owner", "actor"}), locks_taken({"lock", "site", "node", "thread"}),
       waits({"lock", "site", "wait"}), calls_made({"call", "node", "thread"});
@@ -104,13 +105,8 @@ json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
                    in_nanoseconds(recording, points, {4}),
                    std::array{"count", "errors", "asked", "given", "ns", "same_arguments", "in_a_row"});
   }
-  return {{"to_ns", ends},
-          {"resident_bytes", resident},
-          {"cpu_us", cpu},
-          {"heap", heap.take()},
-          {"locks", locks_taken.take()},
-          {"waits", waits.take()},
-          {"calls", calls_made.take()}};
+  return {{"to_ns", ends},       {"resident_bytes", resident},  {"cpu_us", cpu},         {"images", images},
+          {"heap", heap.take()}, {"locks", locks_taken.take()}, {"waits", waits.take()}, {"calls", calls_made.take()}};
 }
 
 }  // namespace tarn::command

@@ -106,7 +106,7 @@ void expect_within_totals(const format::recording& recording, const heap_finding
   for (const figure_range& range : {memory.peak_range, memory.end_range}) {
     EXPECT_LE(range.low, range.high);
     EXPECT_LE(range.high, static_cast<double>(totals.bytes));
-    EXPECT_TRUE(!range.is_exact() || totals.has_freed_none() || totals.has_freed_all()) << "it is an estimate";
+    EXPECT_TRUE(!range.is_exact() || totals.has_freed_none() || totals.last_has_freed_all()) << "it is an estimate";
   }
   for (const memory_site& site : memory.sites) {
     EXPECT_LE(site.origin->peak_bytes, memory.peak_bytes);

@@ -155,6 +155,14 @@ TEST_F(forty_looks, have_a_course_by_category) {
   EXPECT_EQ(course.calls_ns[of_calls], (line{15, 15, 15, 15}));
 }
 
+TEST_F(forty_looks, have_no_blocks_of_a_program_that_an_exec_has_ended) {
+  history result = history_of(recording_, bytes_, 4);
+  EXPECT_EQ(result.intervals.back().images, recording_.images);
+  result.intervals[2].images = result.intervals[3].images = recording_.images + 1;
+  const levels bytes = levels_of(recording_, result).at(1);
+  EXPECT_EQ(bytes, (levels{1000, 2000, 0, 0}));
+}
+
 TEST_F(forty_looks, are_left_out_where_their_source_is) {
   const auto points_without = [&](auto leave_out) {
     format::recording part = recording_;

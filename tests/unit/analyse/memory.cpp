@@ -151,6 +151,35 @@ TEST(memory, bytes_are_not_scaled_to_the_number_of_blocks) {
   EXPECT_EQ(heap.sites[0].peak_bytes, 3000U);
 }
 
+// The first of two programs leaves its blocks behind, the second frees some of its own.
+TEST(memory, blocks_of_a_program_before_an_exec_are_not_in_use_at_the_end) {
+  format::recording recording = recording_of({{.blocks = 300, .size = 100}, {.blocks = 200, .own_frees = 50}}, 2);
+  recording.images = 2;
+  recording.sites[2].image = recording.threads[1].image = 1;
+  recording.cells[{2, 1, 1}] = recording.cells.extract({2, 0, 0}).mapped();
+  recording.cells[{2, 1, 1}][format::bytes] = 20'000;
+  recording.cells[{2, 1, 1}][format::freed_bytes] = 5'000;
+  recording.cells[{1, 0, 0}][format::peak_bytes] = 30'000;
+  recording.threads[0].allocations = 300;
+  recording.threads[0].bytes = 30'000;
+  recording.threads[1].allocations = 200;
+  recording.threads[1].bytes = 20'000;
+  recording.threads[1].frees = 50;
+  for (const char* const mode : {"full", "sampled"}) {
+    recording.program.mode = mode;
+    recording.program.interval = recording.program.mode == "full" ? 0 : 1000;
+    const heap_findings heap = find(recording);
+    EXPECT_EQ(heap.live, 150U) << mode;
+    EXPECT_EQ(heap.sites[0].live, 0U);
+    EXPECT_EQ(heap.sites[0].unfreed(), 300U);
+    const memory_findings memory = find_memory(recording, heap.sites, {});
+    EXPECT_EQ(memory.end_bytes, 15'000U) << mode;
+    EXPECT_EQ(memory.peak_bytes, 30'000U) << mode;
+    EXPECT_LE(memory.peak_range.low, memory.peak_range.high) << mode;
+    EXPECT_LE(memory.peak_range.high, 30'000U) << mode;
+  }
+}
+
 // The search saw half of what the first site held at the peak, and all of the second.
 TEST(memory, contents_tell_what_to_save_at_the_peak) {
   format::recording recording = recording_of({{.blocks = 100, .size = 1000}, {.blocks = 10, .size = 1000}});
