@@ -191,7 +191,7 @@ std::vector<std::string> region_file::arguments() const {
 std::array<std::uint64_t, work_counter_count> region_file::work() const {
   std::array<std::uint64_t, work_counter_count> counts;
   for (std::size_t index = 0; index < counts.size(); ++index)
-    counts[index] = header_->work[index].load(std::memory_order_relaxed);
+    counts[index] = sum_of_work(*header_, static_cast<work_counter>(index));
   return counts;
 }
 

@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 15;
+constexpr std::uint32_t region_version = 16;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -227,6 +227,12 @@ struct listed_block {
   std::uint32_t site, reserved;
 };
 
+// The time and the amount of the recorder's work (work_counter), apart from the cache lines that each event reads.
+struct alignas(64) work_counts {
+  std::atomic<std::uint64_t> counts[work_counter_count];
+};
+constexpr std::size_t max_work_counts = 16;
+
 struct region_header {
   std::uint64_t mark;
   std::uint32_t version;
@@ -263,8 +269,7 @@ struct region_header {
   std::atomic<std::uint64_t> missed_acquisitions, untimed_holds;
   std::atomic<std::uint32_t> lock_cells, wait_cells, order_cells;  // of all threads, up to max_lock_cells
   std::atomic<std::uint64_t> waits_without_holder;                 // beyond them
-  // The time and the amount of the recorder's work (work_counter), apart from the cache lines that each event reads.
-  alignas(64) std::atomic<std::uint64_t> work[work_counter_count];
+  work_counts work[max_work_counts];                               // a thread adds to one of them; their sum counts
   alignas(64) spare_region spare[max_spare_regions];
   // Processes that the program started and that are not recorded: the programs they became, the number of programs
   // beyond the limit, and the number of all that fork created.
@@ -291,6 +296,13 @@ struct region_header {
   std::atomic<std::uint32_t> heap_mebibytes[max_heap_mebibytes];
 };
 static_assert(sizeof(region_header) < min_region_bytes / 2);
+
+inline std::uint64_t sum_of_work(const region_header& header, work_counter counter) noexcept {
+  std::uint64_t sum = 0;
+  for (const work_counts& part : header.work) sum += part.counts[counter].load(std::memory_order_relaxed);
+  return sum;
+}
+
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
 }  // namespace tarn::format

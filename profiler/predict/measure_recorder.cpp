@@ -73,7 +73,7 @@ class own_work {
  public:
   own_work() : header_(own_region()), first_tick_(format::ticks()), first_ns_(format::monotonic_nanoseconds()) {}
   double count(format::work_counter counter) const {
-    return header_ == nullptr ? 0 : static_cast<double>(header_->work[counter].load());
+    return header_ == nullptr ? 0 : static_cast<double>(format::sum_of_work(*header_, counter));
   }
   double timed_ticks() const {
     double sum = 0;

@@ -279,7 +279,7 @@ void take_first_step() noexcept {
 }
 
 void note_dispatched_call() noexcept {
-  process_counts.fetch_add(std::max(own_window.pace, std::uint32_t{1}), std::memory_order_relaxed);
+  count_recorded(process_counts, std::max(own_window.pace, std::uint32_t{1}), max_weight, counts_of_weight);
 }
 
 void dispatch_always() noexcept { dispatches_always.store(true, std::memory_order_relaxed); }

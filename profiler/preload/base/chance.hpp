@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 
@@ -58,6 +59,15 @@ constexpr std::uint16_t growing_weight(std::uint64_t recorded, std::uint32_t max
   if (recorded < full_counts) return 1;
   return static_cast<std::uint16_t>(
       std::min(2U << std::min<std::uint64_t>((recorded - full_counts) / doubling_counts, 15), max_weight));
+}
+
+// Adds to the recorded events of the process as long as growing_weight() grows with them. After that no thread writes
+// the count, so that all can read it without waiting for its cache line.
+inline void count_recorded(std::atomic<std::uint64_t>& recorded, std::uint64_t amount, std::uint32_t max_weight,
+                           std::uint64_t doubling_counts) noexcept {
+  const auto doublings = static_cast<std::uint64_t>(std::bit_width(max_weight - 1)) - 1;
+  if (recorded.load(std::memory_order_relaxed) < full_counts + doublings * doubling_counts)
+    recorded.fetch_add(amount, std::memory_order_relaxed);
 }
 
 }  // namespace tarn::preload

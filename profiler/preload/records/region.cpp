@@ -354,7 +354,7 @@ bool attach(const char* const* environment) noexcept {
   return is_attached;
 }
 
-constinit thread_local std::uint64_t work_timer::inner_ticks = 0;
+constinit thread_local std::uint64_t inner_work_ticks = 0;
 
 bool attach_to(long file) noexcept {
   first_kept_number = 48;

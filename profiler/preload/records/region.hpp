@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -51,8 +52,16 @@ std::uint32_t image() noexcept;
 extern constinit format::region_header* own_region;  // NOLINT(bugprone-dynamic-static-initializers)
 inline format::region_header& header() noexcept { return *own_region; }
 
+// The time of the timed pieces of work that have ended in the present one.
+extern constinit thread_local std::uint64_t
+    inner_work_ticks;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+
+// Threads add to counts of their own, mostly: where all add to one, its cache line takes a tenth of a microsecond from
+// one processor to the next.
 inline void count_work(format::work_counter counter, std::uint64_t amount) noexcept {
-  header().work[counter].fetch_add(amount, std::memory_order_relaxed);
+  const std::uint64_t thread = reinterpret_cast<std::uintptr_t>(&inner_work_ticks) * 0x9e3779b97f4a7c15ULL;
+  header().work[thread >> (64 - std::bit_width(format::max_work_counts - 1))].counts[counter].fetch_add(
+      amount, std::memory_order_relaxed);
 }
 
 // Times a piece of the recorder's work while it lives, without the pieces inside of it that are timed themselves. A
@@ -61,13 +70,13 @@ inline void count_work(format::work_counter counter, std::uint64_t amount) noexc
 class work_timer {
  public:
   explicit work_timer(format::work_counter counter) noexcept
-      : counter_(counter), inner_before_(inner_ticks), begun_(clock_ticks()) {}
+      : counter_(counter), inner_before_(inner_work_ticks), begun_(clock_ticks()) {}
   work_timer(const work_timer&) = delete;
   work_timer& operator=(const work_timer&) = delete;
   ~work_timer() {
-    const std::uint64_t ticks = clock_ticks() - begun_, inner = inner_ticks - inner_before_;
+    const std::uint64_t ticks = clock_ticks() - begun_, inner = inner_work_ticks - inner_before_;
     const std::uint64_t own_part = ticks > inner ? ticks - inner : 0;
-    inner_ticks = inner_before_ + ticks;
+    inner_work_ticks = inner_before_ + ticks;
     count_work(counter_, own_part < longest ? own_part : mean_ticks());
     count_work(pieces(), 1);
   }
@@ -79,11 +88,10 @@ class work_timer {
     return static_cast<format::work_counter>(counter_ + format::timed_counters);
   }
   std::uint64_t mean_ticks() const noexcept {
-    const std::uint64_t count = header().work[pieces()].load(std::memory_order_relaxed);
-    return count == 0 ? longest : header().work[counter_].load(std::memory_order_relaxed) / count;
+    const std::uint64_t count = format::sum_of_work(header(), pieces());
+    return count == 0 ? longest : format::sum_of_work(header(), counter_) / count;
   }
 
-  static constinit thread_local std::uint64_t inner_ticks;  // NOLINT(bugprone-dynamic-static-initializers): constinit
   format::work_counter counter_;
   std::uint64_t inner_before_, begun_;
 };
@@ -112,7 +120,7 @@ class timed_turns {
 class brief_work_timer {
  public:
   explicit brief_work_timer(format::work_counter counter) noexcept
-      : counter_(counter), inner_before_(work_timer::inner_ticks) {
+      : counter_(counter), inner_before_(inner_work_ticks) {
     const std::uint64_t before = clock_after_all();
     begun_ = clock_after_all();
     clock_ = begun_ - before;
@@ -121,8 +129,8 @@ class brief_work_timer {
   brief_work_timer& operator=(const brief_work_timer&) = delete;
   ~brief_work_timer() {
     const std::uint64_t ticks = clock_after_all() - begun_;
-    const std::uint64_t others = clock_ + (work_timer::inner_ticks - inner_before_);
-    work_timer::inner_ticks = inner_before_ + ticks;
+    const std::uint64_t others = clock_ + (inner_work_ticks - inner_before_);
+    inner_work_ticks = inner_before_ + ticks;
     if (ticks > others && ticks - others < work_timer::longest)
       count_work(counter_, (ticks - others) * timed_turns::weight);
     count_work(static_cast<format::work_counter>(counter_ + format::timed_counters), 1);

@@ -24,7 +24,7 @@ class wait_samples {
   // Returns true when the wait that begins at the clock's time `now` is to leave a mark.
   bool takes_next(std::uint64_t now) noexcept {
     if (gaps_.skips()) return false;
-    taken_count.fetch_add(1, std::memory_order_relaxed);
+    count_recorded(taken_count, 1, max_weight, doubling_counts);
     gaps_.draw_next(now, cost_of_mark, largest_weight());
     return true;
   }
@@ -50,8 +50,9 @@ class wait_samples {
   // A mark and what follows from it take the threads some 300 ns together: 1,000 ticks of a clock of 3 GHz.
   static constexpr event_gaps::cost cost_of_mark = {1000, 40};
   static constexpr std::uint16_t max_weight = 64;
+  static constexpr std::uint64_t doubling_counts = 1024;
   static std::uint16_t largest_weight() noexcept {
-    return growing_weight(taken_count.load(std::memory_order_relaxed), max_weight, 1024);
+    return growing_weight(taken_count.load(std::memory_order_relaxed), max_weight, doubling_counts);
   }
 
   struct unmarked_sum {
@@ -63,7 +64,7 @@ class wait_samples {
     return unmarked_[reinterpret_cast<std::uintptr_t>(cell) * 0x9e3779b97f4a7c15ULL >> 60];
   }
 
-  static inline constinit std::atomic<std::uint64_t> taken_count = 0;  // of all threads
+  static inline constinit std::atomic<std::uint64_t> taken_count = 0;  // as of count_recorded()
 
   event_gaps gaps_;
   unmarked_sum unmarked_[slots] = {};
