@@ -1,6 +1,7 @@
 // Programs that fork.
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
 #include "../cases.h"
@@ -172,6 +173,48 @@ CASE(fork_of_shared_heaps) {
   CHECK(pthread_join(forker, NULL) == 0);
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   for (int i = 0; i < sharers; ++i) pthread_join(threads[i], NULL);
+}
+
+enum { givers = 8, given_blocks = 1500 };
+static char* given[givers][given_blocks];
+static pthread_barrier_t round_turn;  // after the blocks are given, and after they are freed
+static bool is_last_round;
+
+static void* give_and_sleep(void* argument) {
+  char** blocks = argument;
+  do {
+    for (int i = 0; i < given_blocks; ++i) CHECK((blocks[i] = malloc(3000)) != NULL);
+    pthread_barrier_wait(&round_turn);
+    pthread_barrier_wait(&round_turn);
+  } while (!is_last_round);
+  return argument;
+}
+
+static void* fork_often_and_stop(void* argument) {
+  fork_often(argument);
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  return argument;
+}
+
+// The thread that frees the blocks takes them into the heap of those who sleep, while another one forks.
+//@ env TARN_THREAD_HEAPS=1
+//@ broken-by fork_deadlock
+CASE(fork_beside_frees_for_sleepers) {
+  pthread_t threads[givers], forker;
+  CHECK(pthread_barrier_init(&round_turn, NULL, givers + 1) == 0);
+  free(malloc(1));
+  for (int i = 0; i < givers; ++i) CHECK(pthread_create(&threads[i], NULL, give_and_sleep, given[i]) == 0);
+  CHECK(pthread_create(&forker, NULL, fork_often_and_stop, NULL) == 0);
+  while (!is_last_round) {
+    pthread_barrier_wait(&round_turn);
+    for (int i = 0; i < givers; ++i) {
+      for (int j = 0; j < given_blocks; ++j) free(given[i][j]);
+    }
+    is_last_round = __atomic_load_n(&stop, __ATOMIC_RELAXED) != 0;
+    pthread_barrier_wait(&round_turn);
+  }
+  CHECK(pthread_join(forker, NULL) == 0);
+  for (int i = 0; i < givers; ++i) pthread_join(threads[i], NULL);
 }
 
 static void* allocate(void* argument) {
