@@ -183,6 +183,7 @@ bool record_watched(const record_request& request, const watched_process& watche
                  process, process);
     }
   }
+  files.finish();
   print_summary(sources, *recording);
   is_interrupted = 0;
   finish_pusher(files, pusher.get(), [] { return is_interrupted != 0; });

@@ -137,6 +137,7 @@ class program_recording {
     if (sampler_ != nullptr) sampler_->stop();
     control_.reset();
     files_.end_early();
+    files_.finish();
     children_.end_early(request_.output, facts_, prices_);
     print_summary(sources_, starts_launcher_ ? children_.keep_longest_running(first_) : first_);
     finish_pusher(files_, pusher_.get(), [] { return false; });
@@ -158,6 +159,7 @@ class program_recording {
       print_summary(sources_, children_.keep_longest_running(first_));
     } else {
       first_.write_unrecorded(unrecorded_in(first_.region()));
+      files_.finish();
       print_summary(sources_, first_);
       children_.write_unrecorded();
       children_.print_summary(first_.region());

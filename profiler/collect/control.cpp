@@ -54,7 +54,8 @@ void obey(recorder_control& control, bounded_recording& files, const process_rec
   const recording_command command = control.next();
   if (command == recording_command::stop && !files.is_paused()) {
     files.pause();
-    fmt::print(stderr, "tarn: recording stopped; {} has what was before\n", recording.path());
+    fmt::print(stderr, "tarn: recording stopped; {} {}\n", recording.path(),
+               recording.is_whole() ? "has what was before" : "is not whole");
   } else if (command == recording_command::start && files.is_paused() && files.resume()) {
     fmt::print(stderr, "tarn: recording started again, in {}\n", recording.path());
   }

@@ -41,20 +41,21 @@ void process_recording::write(Step step) {
   try {
     step(*writer_);
   } catch (const std::system_error& error) {
+    failure_ = fmt::format("{}: {}", path_, error.what());
+    cut_writer_ = std::move(writer_);
+    if (tries_again_) return;
     const std::string content = written_ns_ == 0
                                     ? "it has no events"
                                     : fmt::format("it has the first {:.1f} s", static_cast<double>(written_ns_) * 1e-9);
-    if (!has_failed_) fmt::print(stderr, "tarn: {}: {}; {}\n", path_, error.what(), content);
-    has_failed_ = true;  // of the later files of --every, too
-    writer_.reset();
+    fmt::print(stderr, "tarn: {}; {}\n", failure_, content);
+    has_failed_ = true;
   }
 }
 
 // Says so and ends the file if somebody has truncated it: further blocks would follow a hole.
 bool process_recording::is_truncated() {
   if (!writer_->is_truncated()) return false;
-  if (!has_failed_)
-    fmt::print(stderr, "tarn: {} was truncated by another program while it was written; it cannot be read\n", path_);
+  fmt::print(stderr, "tarn: {} was truncated by another program while it was written; it cannot be read\n", path_);
   has_failed_ = true;
   writer_.reset();
   return true;
@@ -62,13 +63,49 @@ bool process_recording::is_truncated() {
 
 void process_recording::begin(const std::string& path, const format::program_facts& facts) {
   path_ = path;
-  has_file_.reset();
-  written_ns_ = 0;
-  writer_.reset();  // the file may be the same, and to close it later would end the new writer's lock
-  writer_ = std::make_unique<format::writer>(path);
   now_.program = facts;
   now_.has_ended = false;
-  write([&](format::writer& writer) { writer.program(facts); });
+  has_work_ = false;
+  open();
+}
+
+void process_recording::open() {
+  has_file_.reset();
+  written_ns_ = 0;
+  // The file may be the same, and to close it later would end the new writer's lock.
+  writer_.reset();
+  cut_writer_.reset();
+  try {
+    writer_ = std::make_unique<format::writer>(path_);
+  } catch (const std::system_error& error) {
+    failure_ = error.what();
+    throw;
+  }
+  failure_.clear();
+  write([&](format::writer& writer) { writer.program(now_.program); });
+}
+
+void process_recording::write_all() {
+  try {
+    open();
+  } catch (const std::system_error&) {
+    return;
+  }
+  write_counts();
+  if (now_.has_ended) write([&](format::writer& writer) { writer.end(now_.end); });
+  if (has_work_) write([&](format::writer& writer) { writer.work(now_.work); });
+  if (!now_.unrecorded.is_empty()) write([&](format::writer& writer) { writer.unrecorded(now_.unrecorded); });
+}
+
+bool process_recording::complete() {
+  if (!failure_.empty()) write_all();
+  return failure_.empty();
+}
+
+void process_recording::discard() {
+  if (cut_writer_ != nullptr && cut_writer_->is_at(path_)) remove();
+  cut_writer_.reset();
+  has_failed_ = true;
 }
 
 void process_recording::read_counts() {
@@ -200,6 +237,16 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
   if (const std::uint64_t peak_ns = region_.peak_ns(now_.clock); peak_ns > begun_ns) now_.peak_ns = peak_ns - begun_ns;
   if (lasting_waits_) lasting_waits_->look(now_);
   name_threads(now_);
+  if (tries_again_ && !failure_.empty()) {
+    write_all();
+  } else {
+    write_counts();
+  }
+  const auto end_time = std::chrono::steady_clock::now();
+  next_snapshot_ = end_time + pause_after(now_, end_time - began);
+}
+
+void process_recording::write_counts() {
   write([&](format::writer& writer) {
     if (begun_ns_ == 0) {
       writer.changes(now_);
@@ -208,8 +255,6 @@ void process_recording::write_changes(const std::optional<format::end_facts>& en
     }
   });
   if (writer_ != nullptr && !now_.snapshots.empty()) written_ns_ = now_.snapshots.back().at_ns;
-  const auto end_time = std::chrono::steady_clock::now();
-  next_snapshot_ = end_time + pause_after(now_, end_time - began);
 }
 
 void process_recording::search_leaks() {
@@ -313,6 +358,7 @@ void process_recording::write_work(recorder_prices& prices) {
   const std::uint64_t collector_us = prices.collector_us();
   now_.work.collector_us = collector_us - collector_before_us_;
   collector_before_us_ = collector_us;  // of the next file
+  has_work_ = true;
   write([&](format::writer& writer) { writer.work(now_.work); });
 }
 

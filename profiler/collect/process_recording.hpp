@@ -47,8 +47,18 @@ class process_recording {
   void end_lasting_waits(bool has_ended);
   bool has_begun() const { return !path_.empty(); }
 
+  // Lets write_changes() try again where the file could not be written, and print nothing of that: write_failure()
+  // tells it. A file is then written anew from its beginning, as the counts are still there.
+  void try_again() { tries_again_ = true; }
+  // Returns why the current file is not written, with its path; empty if it is written.
+  const std::string& write_failure() const { return failure_; }
+  // Writes the current file anew, if it is not written so far. Returns whether it has everything.
+  bool complete();
+  // Gives up the current file, which cannot be written, and removes what there is of it.
+  void discard();
+
   // Appends the changes since the last call, up to now or to the end of the process. If the file cannot be written, it
-  // says so once and stops writing; the program continues.
+  // says so once and stops writing, except after try_again(); the program continues.
   void write_changes(const std::optional<format::end_facts>& end = {});
   void write_end(const format::end_facts& end);
   // Returns the part of a program's end that belongs to the current file, and the state of a program that still runs.
@@ -82,7 +92,7 @@ class process_recording {
   // Returns how many threads the process had while it was recorded; 0 if the file began later than the process.
   std::uint64_t all_threads() const { return begun_ns_ == 0 ? region_.started_threads() + 1 : 0; }
   bool is_whole() const { return writer_ != nullptr; }
-  // Returns true after a file could not be written to its end.
+  // Returns true after a file could not be written to its end, and was not tried again or was given up.
   bool has_failed() const { return has_failed_; }
   // Copies the file to one beside it if its path leads elsewhere now, because somebody deleted, moved or replaced it,
   // and prints a line that says so, once for each file. Returns false if there is no recording at path() then. Call it
@@ -94,6 +104,11 @@ class process_recording {
   void search_contents();
   void forget_past();
   bool is_truncated();
+  // Makes the file. Throws std::system_error when it cannot be made.
+  void open();
+  // Writes everything that the file should have by now into a new one.
+  void write_all();
+  void write_counts();
   void read_counts();
   template <class Step>
   void write(Step step);
@@ -104,7 +119,11 @@ class process_recording {
   const cpu::sampler* sampler_ = nullptr;
   std::uint32_t first_sampled_image_ = 0;
   std::unique_ptr<format::writer> writer_;
-  bool has_failed_ = false;       // a file could not be written to its end, which was said
+  std::unique_ptr<format::writer> cut_writer_;  // of a file that could not be written to its end
+  bool tries_again_ = false;
+  std::string failure_;           // why the file is not written
+  bool has_failed_ = false;       // a file could not be written to its end, and is not tried again
+  bool has_work_ = false;         // the cost of recording belongs to the file
   std::uint64_t written_ns_ = 0;  // the time of the last snapshot that is in the file
   std::string path_;
   std::optional<bool> has_file_;  // what save_if_replaced() found

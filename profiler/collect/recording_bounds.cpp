@@ -1,5 +1,6 @@
 #include "profiler/collect/recording_bounds.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,10 +46,69 @@ void bounded_recording::tell_of_last() {
   is_told_ = true;
 }
 
+namespace {
+
+// Returns the time since 1970 as text, in seconds.
+std::string time_text(std::uint64_t time_ns) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(time_ns / 1'000'000'000)));
+}
+
+}  // namespace
+
+std::string bounded_recording::unsaved_text() const {
+  const std::string files = unsaved_.first == unsaved_.last
+                                ? path_of(unsaved_.first) + " was"
+                                : fmt::format("{} to {} were", path_of(unsaved_.first), path_of(unsaved_.last));
+  return fmt::format("{} not saved, from {} to {} UTC", files, time_text(unsaved_.time.from_ns),
+                     time_text(unsaved_.time.until_ns));
+}
+
+void bounded_recording::tell_failure() {
+  if (recording_.write_failure().empty()) {
+    if (!is_failure_told_) return;
+    fmt::print(stderr, "tarn: {} is written again; {}\n", recording_.path(),
+               unsaved_.first == 0 ? "nothing is missing" : unsaved_text());
+    is_failure_told_ = false;
+    unsaved_ = {};
+    has_told_recovery_ = true;
+  } else if (!is_failure_told_ && !has_told_recovery_) {
+    fmt::print(stderr, "tarn: {}; trying again\n", recording_.write_failure());
+    is_failure_told_ = true;
+  }
+}
+
+void bounded_recording::settle() {
+  if (is_paused_ || is_settled_ || bounds_.every.count() == 0) return;
+  is_settled_ = true;
+  if (!recording_.complete()) {
+    has_told_recovery_ = false;  // no file may be missing without a line
+    tell_failure();
+    recording_.discard();
+    if (unsaved_.first == 0) unsaved_ = {files_, files_, times_.last()};
+    unsaved_.last = files_;
+    unsaved_.time.until_ns = times_.last().until_ns;
+    is_told_ = true;  // the listener gets files that can be read
+    return;
+  }
+  tell_failure();
+  saved_.push_back(files_);
+}
+
+void bounded_recording::finish() {
+  settle();
+  if (unsaved_.first != 0) fmt::print(stderr, "tarn: {}\n", unsaved_text());
+  unsaved_ = {};
+}
+
 bool bounded_recording::begin_next_file() {
+  while (bounds_.keep != 0 && saved_.size() >= bounds_.keep) {
+    std::error_code ignored;
+    std::filesystem::remove(path_of(saved_.front()), ignored);
+    saved_.pop_front();
+  }
   ++files_;
   begin_times();
-  bool is_begun = true;
+  is_settled_ = has_told_recovery_ = false;
   try {
     if (is_paused_) {  // events since the end of the last file are in no file
       format::program_facts facts = recording_.now().program;
@@ -58,14 +118,14 @@ bool bounded_recording::begin_next_file() {
       recording_.begin_next(path_of(files_));
     }
   } catch (const std::system_error& error) {
-    if (!has_said_failure_) fmt::print(stderr, "tarn: {}; neither may later files be written\n", error.what());
-    has_said_failure_ = true;
-    is_begun = false;
+    if (is_paused_) {
+      fmt::print(stderr, "tarn: {}; the recording stays stopped\n", error.what());
+    } else {
+      tell_failure();
+    }
+    return false;
   }
-  if (bounds_.keep == 0 || files_ <= bounds_.keep) return is_begun;
-  std::error_code ignored;
-  std::filesystem::remove(path_of(files_ - bounds_.keep), ignored);
-  return is_begun;
+  return true;
 }
 
 void bounded_recording::pause() {
@@ -87,6 +147,7 @@ void bounded_recording::write_changes() {
     begin_next_file();
   } else if (steady::now() >= recording_.next_snapshot()) {
     recording_.write_changes();
+    if (bounds_.every.count() != 0) tell_failure();
   }
 }
 
@@ -112,6 +173,7 @@ void bounded_recording::end_early() {
   recording_.write_end(recording_.so_far());
   times_.end(steady::now() - file_begun_);
   recording_.write_work(prices_);
+  settle();
   recording_.save_if_replaced();
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
@@ -22,11 +24,16 @@ using file_listener = std::function<void(const std::string& path, const exports:
 
 // Divides a recording into files: `path`, or `path`.1, `path`.2 … where each covers a part of the time. After a pause
 // the next file begins, `path`.2 if there was one file. A file has the events of its time and can be read by itself.
+//
+// Of several files, each is whole or is not there: where one cannot be written, it is tried again until its time is
+// over. One line says that this begins, and one that it is over, and which files were not saved.
 class bounded_recording {
  public:
   bounded_recording(process_recording& recording, recorder_prices& prices, std::string path,
                     const recording_bounds& bounds)
-      : recording_(recording), prices_(prices), path_(std::move(path)), bounds_(bounds) {}
+      : recording_(recording), prices_(prices), path_(std::move(path)), bounds_(bounds) {
+    if (bounds.every.count() != 0) recording.try_again();
+  }
 
   // Replaces the first file. Throws std::system_error when it cannot be made.
   void begin(const format::program_facts& facts);
@@ -47,6 +54,9 @@ class bounded_recording {
   void end(const format::end_facts& end);
   // Ends the last file before the program ends.
   void end_early();
+  // Ends all: tries the last file again if that is needed, and says which of the last files were not saved. Call it
+  // when nothing more belongs to the last file.
+  void finish();
   // The listener learns of a file before the next one begins, at a pause, or by tell_of_last(), once each.
   void set_listener(file_listener listener) { listener_ = std::move(listener); }
   void tell_of_last();
@@ -56,6 +66,11 @@ class bounded_recording {
   std::string path_of(std::size_t number) const;
   bool begin_next_file();
   void begin_times();
+  // Decides whether the file that has ended is saved or not.
+  void settle();
+  // Says whether files can be written, where that has changed.
+  void tell_failure();
+  std::string unsaved_text() const;
 
   process_recording& recording_;
   recorder_prices& prices_;
@@ -64,7 +79,15 @@ class bounded_recording {
   steady::time_point begun_{}, file_begun_{};
   std::size_t files_ = 1;
   bool is_paused_ = false;
-  bool has_said_failure_ = false;  // a file could not be begun
+  struct unsaved_files {
+    std::size_t first = 0, last = 0;  // 0: none
+    exports::time_range time;
+  };
+  unsaved_files unsaved_;           // those of which no line has told
+  std::deque<std::size_t> saved_;   // the files that have ended
+  bool is_settled_ = false;         // the current file is saved or given up
+  bool is_failure_told_ = false;    // the last line said that a file cannot be written
+  bool has_told_recovery_ = false;  // a line said that the current file is written again
   file_times times_;
   bool is_clock_back_ = false;
   bool is_told_ = false;  // the listener knows of the file

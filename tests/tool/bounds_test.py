@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """`tarn record --for`, --every and --keep: recordings that are bounded in time and in files."""
 
+import errno
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
+import time
 
 import prices
 from paths import HANG_S, PATHS, FolderTest, main, polls
@@ -267,21 +270,100 @@ class Bounds(FolderTest):
         self.finish(running)
         self.assertEqual(sum(self.large_blocks(path.name) for path in self.folder.iterdir()), blocks)
 
-    def test_a_full_disk_is_said_once(self):
+    def start_on_small_disk(self, kib, *options):
+        """Records files on a file system of this size, and returns the recording and the path of that from here."""
         (self.folder / "full").mkdir()
         own_mounts = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
-                      'mount -t tmpfs -o size=24k none full && exec "$@"', "sh"]
+                      f'mount -t tmpfs -o size={kib}k none full && exec "$@"', "sh"]
         if subprocess.run([*own_mounts, "true"], check=False, capture_output=True, cwd=self.folder,
                           timeout=HANG_S).returncode:
             self.skipTest("no mount namespace here")
-        result = subprocess.run([*own_mounts, PATHS.tarn, "record", "--every", "20ms", "-o", "full/rec", "--",
-                                 "sleep", "1"],
-                                check=False, capture_output=True, text=True, cwd=self.folder, timeout=HANG_S)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        lines = [line for line in result.stderr.splitlines() if "No space left" in line]
-        self.assertIn(len(lines), (1, 2), "a file that is cut, and the later ones")
-        for line in lines:
-            self.assertRegex(line, r"tarn: full/rec\.\d+: ")
+        running = subprocess.Popen([*own_mounts, PATHS.tarn, "record", "--heap", "--full", *options, "-o", "full/rec",
+                                    "--", PATHS.attached, "0"], cwd=self.folder, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(running.kill)
+        self.assertEqual(running.stdout.readline(), "ready\n")
+        return running, pathlib.Path(f"/proc/{running.pid}/root{self.folder}/full")
+
+    def fill(self, disk):
+        with open(disk / "ballast", "wb", buffering=0) as ballast:
+            try:
+                while True:
+                    ballast.write(bytes(4096))
+            except OSError as error:
+                self.assertEqual(error.errno, errno.ENOSPC)
+
+    def take_files(self, running, disk):
+        """Ends the program, takes the files of its disk here, and returns what was said in the end."""
+        keeper = os.open(disk, os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, keeper)
+        errors = self.finish(running)
+        for name in os.listdir(keeper):
+            (self.folder / name).write_bytes(pathlib.Path(f"/proc/self/fd/{keeper}/{name}").read_bytes())
+        (self.folder / "full").rmdir()
+        return errors
+
+    def test_files_go_on_when_a_full_disk_has_room_again(self):
+        running, disk = self.start_on_small_disk(256, "--every", "200ms")
+        for _ in polls():
+            if (disk / "rec.2").exists():
+                break
+        self.fill(disk)
+        line = self.lines_to(running, "No space left")[-1]
+        self.assertRegex(line, r"^tarn: full/rec\.\d+: (the recording cannot be written: )?No space left on device; "
+                               r"trying again\n$")
+        begun = time.monotonic()
+        while time.monotonic() < begun + 1:
+            self.allocate(running, 10)
+        (disk / "ballast").unlink()
+        line = self.lines_to(running, "again")[-1]
+        pattern = (r"^tarn: full/rec\.(\d+) is written again; full/rec\.(\d+) (?:to full/rec\.(\d+) were|was) "
+                   r"not saved, from \d{4}-\d\d-\d\d \d\d:\d\d:\d\d to \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n$")
+        self.assertRegex(line, pattern)
+        resumed, first, last = re.match(pattern, line).groups()
+        missing = set(range(int(first), int(last or first) + 1))
+        self.assertEqual(max(missing) + 1, int(resumed))
+        self.allocate(running, 30)
+        errors = self.take_files(running, disk)
+        self.assertNotIn("No space left", errors)
+        self.assertEqual(set(self.numbers()), set(range(1, max(self.numbers()) + 1)) - missing)
+        for number in self.numbers():
+            report = self.report(f"rec.{number}")
+            self.assertEqual((report["damage"], report["end"] is None), ("", False), number)
+
+    def test_a_file_that_a_full_disk_has_cut_is_whole_once_there_is_room(self):
+        running, disk = self.start_on_small_disk(256, "--every", "1h")
+        self.allocate(running, 40)
+        self.fill(disk)
+        self.allocate(running, 50)
+        line = self.lines_to(running, "No space left")[-1]
+        self.assertRegex(line, r"^tarn: full/rec\.1: the recording cannot be written: [^\n]*; trying again\n$")
+        self.allocate(running, 60)
+        (disk / "ballast").unlink()
+        self.assertEqual(self.lines_to(running, "again")[-1],
+                         "tarn: full/rec.1 is written again; nothing is missing\n")
+        self.allocate(running, 70)
+        self.take_files(running, disk)
+        self.assertEqual(self.numbers(), [1])
+        self.assertEqual((self.large_blocks("rec.1"), self.report("rec.1")["damage"]), (220, ""))
+
+    def test_a_disk_that_stays_full_has_whole_files_and_a_line_names_the_missing_ones(self):
+        running, disk = self.start_on_small_disk(256, "--every", "200ms", "--keep", "3")
+        for _ in polls():
+            if (disk / "rec.2").exists():
+                break
+        self.fill(disk)
+        self.lines_to(running, "No space left")
+        begun = time.monotonic()
+        while time.monotonic() < begun + 1:
+            self.allocate(running, 10)
+        errors = self.take_files(running, disk)
+        self.assertNotIn("No space left", errors)
+        (self.folder / "ballast").unlink()
+        self.assertRegex(errors, r"^tarn: full/rec\.\d+ (to full/rec\.\d+ were|was) not saved, from [^\n]* UTC\n")
+        self.assertIn(len(self.numbers()), (1, 2))
+        for number in self.numbers():
+            self.assertEqual(self.report(f"rec.{number}")["damage"], "")
 
     def test_two_recordings_do_not_share_a_file(self):
         running = self.start()
