@@ -203,8 +203,9 @@ void children::print_summary(const region_file& first) const {
     fmt::print(stderr, "tarn: recorded {} child processes, each in a file of its own, such as {}\n", count,
                last->path());
   if (first.missed_count() != 0) {
-    fmt::print(stderr, "tarn: {} more child processes were not recorded; the limit is {}\n", first.missed_count(),
-               children_.size());
+    fmt::print(stderr, "tarn: {} more child processes were not recorded; the limit is {}{}\n", first.missed_count(),
+               children_.size(),
+               children_.size() < format::max_spare_regions ? ", more with a higher ulimit -n or -v" : "");
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,11 +26,22 @@ namespace tarn::command {
 
 using namespace format;
 
+namespace {
+
+[[noreturn]] void fail_without_files() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  fail(exit_code::no_memory, "the limit of {} open files (ulimit -n) is too low to record; raise it", limit.rlim_cur);
+}
+
+}  // namespace
+
 region_file::region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes)
     : region_file(::memfd_create("tarn-record", MFD_CLOEXEC | MFD_ALLOW_SEALING), sources, interval, bytes) {}
 
 region_file::region_file(int file, std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes)
     : first_tick_(ticks()), first_nanosecond_(monotonic_nanoseconds()), file_(file) {
+  if (file_ < 0 && errno == EMFILE) fail_without_files();
   if (file_ < 0) fail(exit_code::no_memory, "no memory for the recording: {}", system_error_text(errno));
   const larger_files now;
   void* const start = ::ftruncate(file_, static_cast<off_t>(bytes)) != 0

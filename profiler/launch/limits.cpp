@@ -38,6 +38,16 @@ region_sizes sizes_within_limits(bool counts_all, bool follows_children) {
     sizes.spare = std::min(sizes.first, std::max(min_region_bytes, std::bit_floor(addresses / (part * part))));
     sizes.spares = std::min<std::size_t>(sizes.spares, addresses / 4 / sizes.spare);
   }
+  if (const std::uint64_t files = limit_of(RLIMIT_NOFILE); follows_children && files != RLIM_INFINITY) {
+    constexpr std::uint64_t own_files = 32, files_of_child = 3, min_children = 8;
+    if (files < own_files + min_children * files_of_child) {
+      fail(exit_code::no_memory,
+           "the limit of {} open files (ulimit -n) is too low to record child processes; at least {} are needed: raise "
+           "it, or record the program itself, without --follow and without a shell or launcher",
+           files, own_files + min_children * files_of_child);
+    }
+    sizes.spares = std::min<std::size_t>(sizes.spares, (files - own_files) / files_of_child);
+  }
   const larger_files allowed;
   if (const std::uint64_t bytes = limit_of(RLIMIT_FSIZE); bytes != RLIM_INFINITY) {
     if (bytes < min_region_bytes) {

@@ -243,6 +243,19 @@ class Safety(FolderTest):
                 self.assertEqual(sum(after), blocks, (mode, kind))
         self.assertNotIn("seccomp", self.record("true").stderr)
 
+    def test_a_limit_of_open_files_bounds_the_children_or_is_named(self):
+        for modes, program in ((["--follow"], ["true"]), ([], ["sh", "-c", "true; true"])):
+            self.assertEqual(self.limited(resource.RLIMIT_NOFILE, 12, *program, modes=modes, code=4).stderr,
+                             "tarn: the limit of 12 open files (ulimit -n) is too low to record child processes; at "
+                             "least 56 are needed: raise it, or record the program itself, without --follow and "
+                             "without a shell or launcher\n")
+        self.limited(resource.RLIMIT_NOFILE, 12, PATHS.sites, "100", "0")
+        children = "for child in 1 2 3 4 5 6 7 8 9 10 11 12; do /bin/true; done; true"
+        output = self.limited(resource.RLIMIT_NOFILE, 56, "sh", "-c", children, modes=["--follow"]).stderr
+        self.assertIn("tarn: recorded 8 child processes, ", output)
+        self.assertIn("tarn: 4 more child processes were not recorded; the limit is 8, more with a higher ulimit -n",
+                      output)
+
     def limited(self, resource_kind, bytes_, *arguments, file_limit=None, modes=(), code=0):
         limit = lambda: resource.setrlimit(resource_kind, (bytes_, file_limit or bytes_))
         return self.record(*arguments, modes=modes, code=code, preexec_fn=limit)
