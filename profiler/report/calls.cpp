@@ -107,6 +107,17 @@ std::string waiting_names(const analyse::call_findings& findings) {
   return names.size() > max_names ? text + " and others" : text;
 }
 
+// Says how little of the time in calls that do not wait by their name was CPU time, as where a read waits for a pipe.
+// That of the whole process in the kernel bounds it.
+std::string processor_text(const format::recording& recording, std::uint64_t working_ns) {
+  constexpr std::uint64_t min_ns = 100'000'000;  // where a kernel counts its time in ticks, they are much shorter
+  const std::uint64_t kernel_ns = recording.end.system_us * 1000;
+  if (!recording.has_ended || recording.part != format::interval{} || working_ns < min_ns || kernel_ns == 0 ||
+      kernel_ns >= working_ns / 2)
+    return {};
+  return fmt::format(" (at most {} of that on a processor)", duration_text(kernel_ns));
+}
+
 void print_calls_summary(analyse::analysis& analysis) {
   const analyse::call_findings& findings = analysis.calls();
   if (const std::size_t count = long_unfinished(findings); count != 0)
@@ -121,11 +132,11 @@ void print_calls_summary(analyse::analysis& analysis) {
       deliberate_ns == 0
           ? ""
           : fmt::format(", and {} in calls that wait ({})", duration_text(deliberate_ns), waiting_names(findings));
+  const std::uint64_t working_ns = findings.nanoseconds - std::min(findings.nanoseconds, deliberate_ns);
   const std::string text =
-      fmt::format("{} at {}: {} in them{}{}", estimate_text(findings.calls, findings.error, "system call"),
-                  count_text(findings.sites.size(), "site"),
-                  duration_text(findings.nanoseconds - std::min(findings.nanoseconds, deliberate_ns)), deliberate,
-                  summed_text(analysis.recording()));
+      fmt::format("{} at {}: {} in them{}{}{}", estimate_text(findings.calls, findings.error, "system call"),
+                  count_text(findings.sites.size(), "site"), duration_text(working_ns),
+                  processor_text(analysis.recording(), working_ns), deliberate, summed_text(analysis.recording()));
   fmt::print("{}\n", wrap_text(text, 3));
   if (!findings.has_remedy()) {
     fmt::print("No remedy for system calls: none with 0.5 % of CPU fits a pattern (small, repeated, batch, memory).\n");

@@ -42,6 +42,18 @@ bool sets_signals(std::string_view name) {
 
 bool sends(std::string_view name) { return is_one_of(name, std::to_array<std::string_view>({"sendto", "sendmsg"})); }
 
+// Returns whether the site receives data, and waits for most of the time until there is some. What is there already, or
+// a call that does not block, takes no longer than the given times.
+bool waits_for_data(const call_site& site) {
+  constexpr double call_ns = 10'000, byte_ns = 1;
+  if (!is_one_of(site.name,
+                 std::to_array<std::string_view>({"recvfrom", "recvmsg", "recvmmsg", "semop", "semtimedop"})))
+    return false;
+  return static_cast<double>(site.nanoseconds) >
+         call_ns * static_cast<double>(site.sums[call_counter::calls]) +
+             byte_ns * static_cast<double>(site.sums[call_counter::returned_bytes]);
+}
+
 call_category categorise(const call_site& site) {
   const std::uint64_t calls = site.sums[call_counter::calls];
   if (is_one_of(site.name,
@@ -49,9 +61,12 @@ call_category categorise(const call_site& site) {
     return call_category::memory;
   }
   if (is_one_of(site.name, std::to_array<std::string_view>(
-                               {"futex", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait",
-                                "epoll_pwait2", "nanosleep", "clock_nanosleep", "sched_yield", "wait4", "waitid",
-                                "pause", "rt_sigsuspend", "rt_sigtimedwait", "accept", "accept4"}))) {
+                               {"futex",           "poll",          "ppoll",        "select",     "pselect6",
+                                "epoll_wait",      "epoll_pwait",   "epoll_pwait2", "nanosleep",  "clock_nanosleep",
+                                "sched_yield",     "wait4",         "waitid",       "pause",      "rt_sigsuspend",
+                                "rt_sigtimedwait", "accept",        "accept4",      "msgrcv",     "mq_timedreceive",
+                                "io_getevents",    "io_pgetevents", "futex_wait",   "futex_waitv"})) ||
+      waits_for_data(site)) {
     return call_category::waits;
   }
   if (calls < calls_worth_it) return call_category::needed;

@@ -387,6 +387,29 @@ class Syscalls(FolderTest):
         if is_shown:
             self.assertRegex(text, rf"calls: .* with waiting.*\n +[\d.]+ (s|ms|µs) +\d+ %  {longest['name']}, ")
 
+    def test_a_wait_for_data_is_no_work(self):
+        waits = ("import os, socket, threading, time\n"
+                 "here, there = socket.socketpair()\n"
+                 "source, target = os.pipe()\n"
+                 "def feed():\n"
+                 "    for give in 20 * [lambda: there.send(b'x')] + 20 * [lambda: os.write(target, b'x')]:\n"
+                 "        time.sleep(0.03)\n"
+                 "        give()\n"
+                 "feeder = threading.Thread(target=feed)\n"
+                 "feeder.start()\n"
+                 "for round in range(20): here.recv(1)\n"
+                 "for round in range(20): os.read(source, 1)\n"
+                 "feeder.join()\n")
+        self.run_program(PATHS.tarn, "record", "--syscalls", "--full", "-o", "rec", "--", sys.executable, "-c", waits)
+        report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--quick", "--top", "100000",
+                                             "rec").stdout)
+        received = [call for call in report["syscalls"] if call["name"] == "recvfrom"]
+        self.assertEqual([(call["category"], call["count"]) for call in received], [("waits", 20)])
+        self.assertGreater(received[0]["time_ns"], 400_000_000)
+        text = " ".join(self.run_program(PATHS.tarn, "report", "--quick", "rec").stdout.split())
+        self.assertRegex(text, r" system calls at \d+ sites: [\d.]+ m?s in them \(at most [\d.]+ [mµ]?s of that on a "
+                               r"processor\), and [\d.]+ s in calls that wait \([^()]*recvfrom[^()]*\)")
+
 
 if __name__ == "__main__":
     main("tarn", "calls", "programs")

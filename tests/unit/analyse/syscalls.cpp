@@ -18,8 +18,8 @@ using testing::HasSubstr;
 
 // The numbers are those of x86-64, as in the recorder.
 constexpr std::uint32_t read_number = 0, write_number = 1, poll_number = 7, munmap_number = 11,
-                        rt_sigaction_number = 13, rt_sigprocmask_number = 14, sendto_number = 44, fsync_number = 74,
-                        openat_number = 257, newfstatat_number = 262;
+                        rt_sigaction_number = 13, rt_sigprocmask_number = 14, sendto_number = 44, recvfrom_number = 45,
+                        recvmsg_number = 47, fsync_number = 74, openat_number = 257, newfstatat_number = 262;
 
 format::recording recording_with(std::uint32_t number, std::uint64_t calls, call_counts counts = {}) {
   format::recording recording;
@@ -235,6 +235,24 @@ TEST(syscalls, memory_and_waits_are_told_apart) {
   EXPECT_THAT(only_site(recording_with(munmap_number, 2000)).remedy, HasSubstr("tarn run"));
   EXPECT_EQ(only_site(recording_with(poll_number, 2000)).category, call_category::waits);
   EXPECT_EQ(only_site(recording_with(poll_number, 2000)).remedy, "");
+}
+
+TEST(syscalls, that_receive_wait_where_they_take_longer_than_data_that_is_there) {
+  // The clock has two ticks for each nanosecond.
+  const auto category_of = [](std::uint32_t number, std::uint64_t ns, std::uint64_t bytes) {
+    return only_site(recording_with(number, 2000,
+                                    counts_of({{format::call_ticks, 2 * ns},
+                                               {format::returned_bytes, bytes},
+                                               {format::in_a_row, 1900}})))
+        .category;
+  };
+  constexpr std::uint64_t second_ns = 1'000'000'000;
+  for (const std::uint32_t number : {recvfrom_number, recvmsg_number}) {
+    EXPECT_EQ(category_of(number, second_ns, 2000), call_category::waits);
+    EXPECT_EQ(category_of(number, 2000 * 3000, 2000), call_category::batch);
+    EXPECT_EQ(category_of(number, 2000 * 50'000, 2000 * 65536), call_category::batch);
+  }
+  EXPECT_EQ(category_of(write_number, second_ns, 0), call_category::small);
 }
 
 TEST(syscalls, have_the_names_of_strace) {
