@@ -64,19 +64,14 @@ json json_of_site(analyse::analysis& analysis, std::uint32_t site) {
   return {{"stack", json_of_stack(analysis, site)}};
 }
 
+std::string orders_text(std::ptrdiff_t count) { return count == 1 ? "an order" : fmt::format("{} orders", count); }
+
+// The verdict says the rest.
 void print_orders_summary(analyse::analysis& analysis) {
   const std::vector<analyse::inversion>& inversions = analysis.orders().inversions;
   const auto deadlocks =
       std::count_if(inversions.begin(), inversions.end(), [](const auto& inversion) { return inversion.is_deadlock; });
-  if (deadlocks != 0)
-    fmt::print("Locks were taken in {} that led to a deadlock.\n",
-               deadlocks == 1 ? "an order" : fmt::format("{} orders", deadlocks));
-  const auto serious = std::count_if(inversions.begin(), inversions.end(), [](const auto& inversion) {
-    return !inversion.has_one_thread && !inversion.is_deadlock;
-  });
-  if (serious != 0)
-    fmt::print("Locks are taken in {} that could deadlock.\n",
-               serious == 1 ? "an order" : fmt::format("{} orders", serious));
+  if (deadlocks != 0) fmt::print("Locks were taken in {} that led to a deadlock.\n", orders_text(deadlocks));
 }
 
 void print_orders(analyse::analysis& analysis, std::size_t top) {
@@ -127,6 +122,15 @@ json json_of_orders(analyse::analysis& analysis, std::size_t top) {
 }
 
 }  // namespace
+
+std::string possible_deadlock_text(analyse::analysis& analysis) {
+  const std::vector<analyse::inversion>& inversions = analysis.orders().inversions;
+  const auto serious = std::count_if(inversions.begin(), inversions.end(), [](const auto& inversion) {
+    return !inversion.has_one_thread && !inversion.is_deadlock;
+  });
+  if (serious == 0) return {};
+  return fmt::format("Locks are taken in {} that could deadlock. See Orders of locks.", orders_text(serious));
+}
 
 const section orders_section = {"lock_orders", print_orders_summary, print_orders, json_of_orders};
 

@@ -242,7 +242,8 @@ void print_locks_summary(analyse::analysis& analysis) {
                                estimate_text(group->sums[format::acquisitions], group->error, "time"));
     if (!stack.empty()) busiest_text += ", first at " + location_text(stack[analyse::own_frame_index(stack)], 40);
   }
-  fmt::print("{}.\n", wrap_text(fmt::format("No remedy for locks: threads waited {}{}",
+  fmt::print("{}.\n", wrap_text(fmt::format("No {}remedy for locks: threads waited {}{}",
+                                            analysis.orders().inversions.empty() ? "" : "other ",
                                             duration_text(findings.wait_nanoseconds), busiest_text),
                                 3));
 }

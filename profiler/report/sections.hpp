@@ -23,6 +23,9 @@ inline constexpr std::array sections = {
     &locks_section,  &wait_for_section, &orders_section, &calls_section, &unfinished_calls_section,
     &quiet_section};
 
+// Returns what the verdict says of orders of locks that could deadlock; empty if there are none by several threads.
+std::string possible_deadlock_text(analyse::analysis& analysis);
+
 // Returns null if the recording has no snapshots.
 nlohmann::json json_of_timeline(analyse::analysis& analysis);
 

@@ -347,10 +347,12 @@ std::string nothing_text(analyse::analysis& analysis, bool is_complete) {
   for (const char* const source : {"heap", "locks", "system calls"}) {
     if (recording.program.has_source(source)) sources.emplace_back(source);
   }
-  std::string text = "No remedy found for ";
+  const bool has_orders = !analysis.orders().inversions.empty();
+  std::string text = has_orders ? "No other remedy found for " : "No remedy found for ";
   for (std::size_t index = 0; index < sources.size(); ++index)
     text += (index == 0 ? "" : index + 1 == sources.size() ? " or " : ", ") + sources[index];
   const analyse::time_findings& time = analysis.time();
+  if (has_orders && possible_deadlock_text(analysis).empty()) text += "; see Orders of locks";
   if (time.unplaced_ns != 0 || !time.waits.empty()) return text + "; see Waiting.";
   if (!recording.cpu.cells.empty()) return text + "; see CPU.";
   const analyse::lasting_findings& lasting = analysis.lasting_waits();
@@ -375,6 +377,8 @@ std::string nothing_text(analyse::analysis& analysis, bool is_complete) {
 // does not depend on the sites that the request chooses.
 void print_verdict(analyse::analysis& analysis, bool has_records, bool is_complete, const paint& style) {
   const std::vector<analyse::verdict> verdicts = analyse::verdicts_of(analysis);
+  if (const std::string orders = possible_deadlock_text(analysis); !orders.empty())
+    fmt::print("{}\n", wrap_text(style.bold("Possible deadlock: locks.") + ' ' + orders, 3));
   for (const analyse::verdict& verdict : verdicts) {
     std::string title = fmt::format("{}: {}.", analyse::name(verdict.judged), analyse::name(verdict.source));
     title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -97,7 +98,13 @@ class LateOrders(Orders):
 class Texts(unittest.TestCase):
     def test_the_text_says_it_in_words(self):
         text = tarn("report", "rec").stdout
-        self.assertIn("Locks are taken in 3 orders that could deadlock.", text)
+        self.assertIn("\nPossible deadlock: locks. Locks are taken in 3 orders that could deadlock. "
+                      "See Orders of locks.\n", text)
+        judged = re.search("\\n((Worth doing|Worth a look|Little to gain):|Too short|No other remedy|No remedy)", text)
+        if judged:
+            self.assertLess(text.index("Possible deadlock"), judged.start())
+        self.assertNotIn("No remedy found", text)
+        self.assertNotIn("No remedy for locks", text)
         for finding in ("could deadlock: two locks are taken in both orders\n", "3 locks are taken in a circle",
                         "; so is 1 more, at the same sites", "could deadlock, if a second thread did the same",
                         "and meanwhile waited", "mutex A was acquired\n   at ",
