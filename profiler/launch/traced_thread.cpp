@@ -28,7 +28,6 @@ namespace tarn::command {
 namespace {
 
 using steady = std::chrono::steady_clock;
-constexpr std::chrono::seconds call_time{5};
 
 template <class Data>
 long trace(__ptrace_request request, pid_t thread, std::uint64_t address, Data data) {
@@ -44,6 +43,14 @@ std::string facts_of_thread(pid_t process, pid_t thread) {
   std::getline(file, line);
   const std::size_t name_end = line.rfind(')');
   return name_end == std::string::npos || name_end + 2 >= line.size() ? std::string() : line.substr(name_end + 2);
+}
+
+// Returns a text that changes when the thread has run; empty where the kernel does not tell it.
+std::string runs_of_thread(pid_t process, pid_t thread) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/schedstat", process, thread));
+  std::string line;
+  std::getline(file, line);
+  return line;
 }
 
 bool has_ended(pid_t process, pid_t thread) {
@@ -133,9 +140,9 @@ traced_thread::traced_thread(const remote_process& process, pid_t thread) : proc
     fail_untraceable(process.number(), problem);
   }
   trace(PTRACE_INTERRUPT, thread, 0, nullptr);
-  const auto until = steady::now() + call_time;
+  answer_patience patience(steady::now());
   for (;;) {
-    const stop reason = wait_for_stop(until);
+    const stop reason = wait_for_stop(patience);
     if (!is_stopped_) return;
     if (reason == stop::event) break;
     go_on(reason == stop::signal ? arrived_signal_ : 0);
@@ -156,9 +163,10 @@ traced_thread::~traced_thread() {
 }
 
 // Sets is_stopped_ to false where the thread has ended.
-traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
+traced_thread::stop traced_thread::wait_for_stop(answer_patience& patience) {
+  constexpr int brief_pauses = 10'000;  // an answer mostly comes at once
   is_stopped_ = false;
-  for (;;) {
+  for (int pauses = 0;; ++pauses) {
     int status = 0;
     const pid_t waited = ::waitpid(thread_, &status, __WALL | WNOHANG);
     if (waited == thread_) {
@@ -169,7 +177,10 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
       return stop::signal;
     }
     if (waited < 0 && errno != EINTR) return stop::end;
-    if (steady::now() >= until) {
+    const auto now = steady::now();
+    if (patience.is_look_due(now))
+      patience.look(state_of_thread(process_.number(), thread_), runs_of_thread(process_.number(), thread_), now);
+    if (patience.is_over(now)) {
       // A thread that makes a call goes on with it alone. Only one that has stopped can be let go.
       reset_priority();
       trace(PTRACE_INTERRUPT, thread_, 0, nullptr);
@@ -177,12 +188,11 @@ traced_thread::stop traced_thread::wait_for_stop(steady::time_point until) {
       const bool has_signal = WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) != stop_signal_;
       if (WIFSTOPPED(status)) release(has_signal ? WSTOPSIG(status) : 0);
       fail(exit_code::io_error,
-           "process {} did not answer in time: its thread {}, in which the recorder works, waits for a processor, or "
-           "for a lock of the loader that another thread has (dlopen, dl_iterate_phdr); try again, or start it with "
-           "tarn record",
-           process_.number(), thread_);
+           "process {} did not answer in time: its thread {}, in which the recorder works, {}; try again, or start it "
+           "with tarn record",
+           process_.number(), thread_, patience.reason());
     }
-    ::usleep(20);
+    ::usleep(pauses < brief_pauses ? 20 : 1000);
   }
 }
 
@@ -288,10 +298,10 @@ user_regs_struct traced_thread::call_registers(remote_address instruction) const
 }
 
 user_regs_struct traced_thread::run_to(remote_address instruction) {
-  const auto until = steady::now() + call_time;
+  answer_patience patience(steady::now());
   for (int signal = 0;;) {
     go_on(signal);
-    const stop reason = wait_for_stop(until);
+    const stop reason = wait_for_stop(patience);
     if (!is_stopped_) fail_ended(process_.number());
     signal = 0;
     if (reason != stop::signal) continue;  // a stop of the whole process (SIGSTOP), which waits until later

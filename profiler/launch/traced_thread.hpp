@@ -3,12 +3,12 @@
 
 #include <sys/user.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "profiler/launch/answer_patience.hpp"
 #include "profiler/launch/injected_code.hpp"
 #include "profiler/launch/remote_process.hpp"
 
@@ -59,7 +59,7 @@ class traced_thread {
 
  private:
   enum class stop { event, signal, end };
-  stop wait_for_stop(std::chrono::steady_clock::time_point until);
+  stop wait_for_stop(answer_patience& patience);
   void go_on(int signal = 0);
   // Resumes the thread for the last time, with the signal or 0, and sends it those that were held back.
   void release(int signal = 0);
