@@ -250,6 +250,8 @@ std::string name_and_reason(const std::string& name) {
     return name.substr(1) + ": is statically linked, so no loader can put libtarn-record.so into it";
   if (name.starts_with(static_cast<char>(refusal::has_privileges)))
     return name.substr(1) + ": is set-uid or set-gid, so the dynamic loader does not obey LD_PRELOAD";
+  if (name.starts_with(static_cast<char>(refusal::lacks_recorder)))
+    return name.substr(1) + ": its LD_PRELOAD does not name libtarn-record.so";
   return name;
 }
 

@@ -4,6 +4,6 @@
 namespace tarn::format {
 
 // The name of such a program in the region (unrecorded_program) begins with this byte.
-enum class refusal : char { loadable = 0, is_static = 1, has_privileges = 2 };
+enum class refusal : char { loadable = 0, is_static = 1, has_privileges = 2, lacks_recorder = 3 };
 
 }  // namespace tarn::format

@@ -490,6 +490,25 @@ class Record(FolderTest):
                 output = self.run_program("env", *variables, sys.executable, "-c", fills).stdout
                 self.assertLessEqual(int(output), 64)
 
+    def test_a_malloc_that_a_program_preloads_for_the_next_one_is_recorded_or_named(self):
+        recorder = pathlib.Path(PATHS.library).with_name("libtarn-record.so")
+        as_child = ["sh", "-c", 'export "$1"; shift; "$@"; true', "sh"]
+        for starts in ["env"], ["sh", "-c", 'export "$1"; shift; exec "$@"', "sh"], as_child:
+            for before in "", f"{recorder}:", f"{recorder} ":
+                if not before and starts is as_child:
+                    continue  # a child has the environment that it is given
+                with self.subTest(starts=starts, before=before):
+                    result = self.record(*starts, f"LD_PRELOAD={before}{PATHS.library}", PATHS.sites, str(ROUNDS), "0")
+                    self.assertNotIn("not recorded", result.stderr)
+                    self.check_sites(self.report())
+        result = self.record(*as_child, f"LD_PRELOAD={PATHS.library}", PATHS.sites, str(ROUNDS), "0")
+        line = f"tarn: not recorded: {pathlib.Path(PATHS.sites).name}: its LD_PRELOAD does not name libtarn-record.so\n"
+        self.assertEqual(result.stderr.count(line), 1, result.stderr)
+        result = self.record("env", f"LD_PRELOAD={PATHS.library}:{recorder}", PATHS.sites, str(ROUNDS), "0")
+        line = f"{PATHS.library} has a malloc of its own: its heap was not recorded"
+        self.assertEqual(result.stderr.count(line), 1, result.stderr)
+        self.assertIn(line, self.tarn("report", "rec").stdout)
+
     def test_a_program_on_tarns_malloc_is_not_advised_to_use_it(self):
         for start, is_advised in ((), True), (("run", "--lib", PATHS.library, "--", PATHS.tarn), False):
             with self.subTest(start=start):

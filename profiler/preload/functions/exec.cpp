@@ -1,5 +1,6 @@
 // Wraps the exec family. A recorded process that becomes another program stays recorded: the variables that this
-// takes are added to the next program's environment if the program has left them out (`env -i`). The region is
+// takes are added to the next program's environment if the program has left them out (`env -i`). Where its LD_PRELOAD
+// names other libraries alone, the recorder is put in front of them. The region is
 // passed on as a descriptor, because the next program may be unable to open it (another user or PID namespace).
 // Children keep the environment that they are given. Also wraps unshare(), for the same reason.
 #include <elf.h>
@@ -12,7 +13,9 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
+#include <string_view>
 
+#include "profiler/format/recorder_library.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/next_library_function.hpp"
 #include "profiler/preload/records/region.hpp"
@@ -77,18 +80,48 @@ format::refusal refusal_of(long file) noexcept {
   return changes_user || changes_group ? format::refusal::has_privileges : format::refusal::loadable;
 }
 
+// Holds LD_PRELOAD as this process had it; it stays empty when the value does not fit.
+constinit char own_preload[2048] = {};
+
+constexpr std::string_view preload_name = "LD_PRELOAD=";
+std::string_view own_libraries() noexcept { return own_preload[0] == '\0' ? "" : own_preload + preload_name.size(); }
+
+bool is_named(const char* variable, const char* name) noexcept {
+  const std::size_t bytes = std::strlen(name);
+  return std::strncmp(variable, name, bytes) == 0 && variable[bytes] == '=';
+}
+
+// Returns the recorder's library in a value of LD_PRELOAD; empty if it is not there.
+std::string_view recorder_in(std::string_view libraries) noexcept {
+  for (std::size_t begin = 0; begin < libraries.size();) {
+    std::size_t end = begin;
+    while (end < libraries.size() && libraries[end] != ':' && libraries[end] != ' ') ++end;  // as the loader reads them
+    const std::string_view library = libraries.substr(begin, end - begin);
+    if (format::is_recorder_library(library)) return library;
+    begin = end + 1;
+  }
+  return {};
+}
+
+// Returns whether a program with this environment will not load the recorder, although this one has by LD_PRELOAD.
+bool lacks_recorder(char* const* environment) noexcept {
+  if (recorder_in(own_libraries()).empty()) return false;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    if (is_named(*environment, "LD_PRELOAD")) return recorder_in(*environment + preload_name.size()).empty();
+  }
+  return true;
+}
+
 // Counts the program if it cannot load the recorder: one that can counts itself. Returns its count, or null.
-std::atomic<std::uint32_t>* note_child_program(const char* name, bool is_searched) noexcept {
+std::atomic<std::uint32_t>* note_child_program(const char* name, char* const* environment, bool is_searched) noexcept {
   if (!is_attached() || is_restricted() || name == nullptr) return nullptr;
   const long file = open_program(name, is_searched);
   if (file < 0) return nullptr;
-  const format::refusal why = refusal_of(file);
+  format::refusal why = refusal_of(file);
   own_call(SYS_close, file);
+  if (why == format::refusal::loadable && lacks_recorder(environment)) why = format::refusal::lacks_recorder;
   return why == format::refusal::loadable ? nullptr : note_refused_program(name, why);
 }
-
-// Holds LD_PRELOAD as this process had it; it stays empty when the value does not fit.
-constinit char own_preload[2048] = {};
 
 [[gnu::used]] void note_preload(int, char**, char** environment) noexcept {
   constexpr char name[] = "LD_PRELOAD=";
@@ -116,11 +149,6 @@ void write_number(char* text, const char* name, std::uint32_t number) noexcept {
   }
 }
 
-bool is_named(const char* variable, const char* name) noexcept {
-  const std::size_t bytes = std::strlen(name);
-  return std::strncmp(variable, name, bytes) == 0 && variable[bytes] == '=';
-}
-
 // Prepares an exec of this process and holds the environment that the exec hands on.
 class continued_recording {
  public:
@@ -130,7 +158,7 @@ class continued_recording {
     is_own_ = detail::has_started.load(std::memory_order_acquire) && is_recorded() && !is_restricted() &&
               process_number() == raw_call(SYS_getpid);
     if (!is_own_) {
-      if (!is_restricted()) count_ = note_child_program(path, is_searched);
+      if (!is_restricted()) count_ = note_child_program(path, environment, is_searched);
       return;
     }
     const int file = begin_exec(path);
@@ -139,9 +167,10 @@ class continued_recording {
     for (char* const* variable = environment; variable != nullptr && *variable != nullptr; ++variable) {
       if (is_named(*variable, format::descriptor_variable)) continue;
       if (is_named(*variable, format::region_variable) || is_named(*variable, format::process_variable)) continue;
-      if (is_named(*variable, "LD_PRELOAD")) is_preloaded = true;
       if (count == limit) return;  // an environment of that size stays as it is
-      pointers_[count++] = *variable;
+      const bool is_preload = is_named(*variable, "LD_PRELOAD");
+      is_preloaded = is_preloaded || is_preload;
+      pointers_[count++] = is_preload ? with_recorder(*variable) : *variable;
     }
     std::strcpy(region_, format::region_variable);
     std::strcat(region_, "=");
@@ -169,12 +198,29 @@ class continued_recording {
   char* const* environment() const noexcept { return environment_; }
 
  private:
+  // Returns the variable LD_PRELOAD with the recorder in front of the libraries, or as it is where it names the
+  // recorder or becomes too long.
+  const char* with_recorder(const char* variable) noexcept {
+    const std::string_view libraries = variable + preload_name.size();
+    const std::string_view recorder = recorder_in(own_libraries());
+    if (recorder.empty() || !recorder_in(libraries).empty() ||
+        preload_name.size() + recorder.size() + 1 + libraries.size() >= sizeof preload_)
+      return variable;
+    char* end = preload_;
+    for (const std::string_view part : {preload_name, recorder, std::string_view(":"), libraries}) {
+      std::memcpy(end, part.data(), part.size());
+      end += part.size();
+    }
+    *end = '\0';
+    return preload_;
+  }
+
   static constexpr std::size_t limit = 1024;
   bool is_own_ = false;
   std::atomic<std::uint32_t>* count_ = nullptr;  // of a child's program that is not recorded
   char* const* environment_;
   const char* pointers_[limit + 5];
-  char region_[128], process_[64], descriptor_[64];
+  char region_[128], process_[64], descriptor_[64], preload_[sizeof own_preload];
 };
 
 }  // namespace
@@ -203,12 +249,12 @@ TARN_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
 
 TARN_EXPORT int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
                             const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
-  if (records_anything()) note_child_program(path, false);
+  if (records_anything()) note_child_program(path, environment, false);
   return next_posix_spawn()(process, path, actions, attributes, arguments, environment);
 }
 TARN_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_actions_t* actions,
                              const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
-  if (records_anything()) note_child_program(file, true);
+  if (records_anything()) note_child_program(file, environment, true);
   return next_posix_spawnp()(process, file, actions, attributes, arguments, environment);
 }
 
