@@ -243,7 +243,7 @@ void print_locks_summary(analyse::analysis& analysis) {
     if (!stack.empty()) busiest_text += ", first at " + location_text(stack[analyse::own_frame_index(stack)], 40);
   }
   fmt::print("{}.\n", wrap_text(fmt::format("No {}remedy for locks: threads waited {}{}",
-                                            analysis.orders().inversions.empty() ? "" : "other ",
+                                            possible_deadlock_text(analysis).empty() ? "" : "other ",
                                             duration_text(findings.wait_nanoseconds), busiest_text),
                                 3));
 }
