@@ -461,7 +461,8 @@ std::uint64_t stack_samples::frame_of_waiting(pid_t process, process_state& stat
 namespace {
 
 // Returns what the records say of a thread's times so far.
-format::cpu_counts times_of(const std::map<format::cpu_key, format::cpu_counts>& cells, std::uint32_t thread) {
+format::cpu_counts times_of(const format::cell_table<format::cpu_key, format::cpu_counts>& cells,
+                            std::uint32_t thread) {
   const auto cell = cells.find({0, thread});
   return cell == cells.end() ? format::cpu_counts{} : cell->second;
 }
@@ -496,7 +497,7 @@ namespace {
 // Waits without a stack are taken to be where those are that were about as long, in proportion to their times. Where
 // there is none they stay at stack 0.
 void share_out(std::uint32_t thread, const std::map<std::uint32_t, std::uint64_t>& sums,
-               std::map<format::cpu_key, format::cpu_counts>& cells) {
+               format::cell_table<format::cpu_key, format::cpu_counts>& cells) {
   const auto first = sums.begin();
   const std::uint64_t unsampled_ns = first->first == 0 ? first->second : 0;
   std::uint64_t sampled_ns = 0, left_ns = unsampled_ns;
@@ -535,7 +536,7 @@ void stack_samples::read_waits(const process_state& state, std::uint32_t first_i
       groups.push_back(sum_of(entry->second));
       waiting_ns += groups.back().ns;
     }
-    format::cpu_counts& counts = target.cells[{0, thread}];
+    format::cpu_counts& counts = target.cells[{0, thread}];  // until share_out() adds cells
     const auto delay = state.delays.find(thread);
     double delayed_ns = 0;
     if (delay != state.delays.end() && delay->second.is_known()) {
@@ -546,17 +547,19 @@ void stack_samples::read_waits(const process_state& state, std::uint32_t first_i
       counts[format::undivided_ns] = waiting_ns;
     }
     const double longest_ns = longest_delay(groups, delayed_ns);
+    std::uint64_t runnable_ns = 0;
     for (auto entry = begin; entry != end; ++entry) {
       const wait_sum whole = sum_of(entry->second);
       const double delay_ns = std::min(longest_ns, static_cast<double>(whole.ns) / static_cast<double>(whole.waits));
       std::map<std::uint32_t, std::uint64_t> waited_ns;
       for (const auto& [stack, sum] : entry->second) {
         const auto taken_ns = std::min(sum.ns, static_cast<std::uint64_t>(delay_ns * static_cast<double>(sum.waits)));
-        counts[format::runnable_ns] += taken_ns;
+        runnable_ns += taken_ns;
         waited_ns[stack] = sum.ns - taken_ns;
       }
       share_out(thread, waited_ns, target.cells);
     }
+    target.cells[{0, thread}][format::runnable_ns] += runnable_ns;
   }
 }
 

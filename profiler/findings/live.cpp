@@ -33,7 +33,7 @@ constexpr std::array call_columns = {
 
 // Passes on the counts of `now` minus those of `before`. An estimate may decrease a little: then the difference is 0.
 template <class Key, class Counts, class Take>
-void for_changes(const std::map<Key, Counts>& before, const std::map<Key, Counts>& now, Take take) {
+void for_changes(const format::cell_table<Key, Counts>& before, const format::cell_table<Key, Counts>& now, Take take) {
   for (const auto& [key, value] : now) {
     const auto old = before.find(key);
     Counts change = value;

@@ -16,7 +16,7 @@ constexpr std::array thread_counters = {&thread_facts::unknown, &thread_facts::d
 // Bounds the longest times of a part, where the longest of the whole run fell into another part.
 void bound_longest(recording& part, const recording& whole) {
   for (auto& [key, value] : part.acquisitions) {
-    const lock_counts& whole_run = whole.acquisitions.at(key);
+    const lock_counts& whole_run = whole.acquisitions.counts_of(key);
     const auto bound = [&, &counters = value](lock_counter longest, lock_counter sum) {
       if (counters[longest] == 0) counters[longest] = std::min(whole_run[longest], counters[sum]);
     };
@@ -28,7 +28,7 @@ void bound_longest(recording& part, const recording& whole) {
 // A wait without a stack counts at the stacks of like waits that are known so far, so a later snapshot may have it at
 // another stack: one cell has fallen, and another one has risen by that. Sets the times that have fallen to 0, and
 // lowers the others of the same thread so that its sum does not change.
-void settle_times(std::map<cpu_key, cpu_counts>& cells) {
+void settle_times(cell_table<cpu_key, cpu_counts>& cells) {
   struct change {
     double sum = 0, risen = 0;
   };
@@ -51,7 +51,7 @@ void settle_times(std::map<cpu_key, cpu_counts>& cells) {
         counts[index] = changed <= 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(changed) * share);
     }
   }
-  std::erase_if(cells, [](const auto& cell) { return cell.second == cpu_counts{}; });
+  erase_if(cells, [](const auto& cell) { return cell.second == cpu_counts{}; });
 }
 
 // Lets waits, holds and calls that began before a part begin with it.
@@ -99,7 +99,7 @@ class collector final : public watcher {
     part.sites = whole.sites;
     part.locks = whole.locks;
     part.quiet_regions = whole.quiet_regions;
-    std::map<cpu_key, cpu_counts> samples = std::move(part.cpu.cells);
+    cell_table<cpu_key, cpu_counts> samples = std::move(part.cpu.cells);
     part.cpu = whole.cpu;
     part.cpu.cells = std::move(samples);
     settle_times(part.cpu.cells);
@@ -145,7 +145,7 @@ class collector final : public watcher {
  private:
   // Changes come before the moment of their snapshot, so now_ns_ is the time of the one before.
   template <class Key, class Counts>
-  void add(std::map<Key, Counts>& sums, const Key& key, const Counts& increase) {
+  void add(cell_table<Key, Counts>& sums, const Key& key, const Counts& increase) {
     if (now_ns_ < interval_.from_ns || now_ns_ >= interval_.to_ns) return;
     Counts& sum = sums[key];
     for (std::size_t index = 0; index < sum.size(); ++index)
@@ -160,8 +160,8 @@ class collector final : public watcher {
 };
 
 template <class Key, class Counts>
-std::map<Key, Counts> increases(const std::map<Key, Counts>& before, const std::map<Key, Counts>& now) {
-  std::map<Key, Counts> part;
+cell_table<Key, Counts> increases(const cell_table<Key, Counts>& before, const cell_table<Key, Counts>& now) {
+  cell_table<Key, Counts> part;
   for (const auto& [key, value] : now) {
     const auto earlier = before.find(key);
     if (earlier == before.end()) {
@@ -203,7 +203,7 @@ void set_peaks(recording& part, const recording& before, const recording& now) {
   for (auto& [key, increase] : part.cells) {
     const auto match = before.cells.find(key);
     if (match == before.cells.end()) continue;
-    const heap_counts &earlier = match->second, &value = now.cells.at(key);
+    const heap_counts &earlier = match->second, &value = now.cells.counts_of(key);
     increase[peak_blocks] = value[peak_blocks] - (earlier[blocks] - earlier[frees]);
     increase[peak_bytes] = value[peak_bytes] - (earlier[bytes] - earlier[freed_bytes]);
   }

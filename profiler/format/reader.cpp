@@ -245,7 +245,7 @@ void read_key(decoder& input, const recording& recording, cpu_key& key) {
 }
 
 template <class Key, class Counts>
-void read_cells(decoder& input, const recording& recording, std::map<Key, Counts>& cells, watcher* watching) {
+void read_cells(decoder& input, const recording& recording, cell_table<Key, Counts>& cells, watcher* watching) {
   Key key{};
   while (!input.at_end()) {
     read_key(input, recording, key);

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "profiler/format/cell_table.hpp"
 #include "profiler/format/counts.hpp"
 
 namespace tarn::format {
@@ -190,7 +191,7 @@ struct cpu_recording {
   std::vector<python_code_facts> python_codes;
   std::vector<cpu_thread> threads;
   std::vector<site_facts> stacks;  // stack 0 has no frames: it stands for unknown ones and those beyond the limit
-  std::map<cpu_key, cpu_counts> cells;
+  cell_table<cpu_key, cpu_counts> cells;
 };
 
 // A lock is the object at an address from its first use to its destruction, if that was seen. Without an address it
@@ -387,18 +388,18 @@ struct recording {
   std::vector<module_facts> modules;
   std::vector<python_code_facts> python_codes;
   std::vector<thread_facts> threads;
-  std::vector<bool> settled_threads;      // only while it is recorded: those that change no more, so far
-  std::vector<site_facts> sites;          // site 0 has no frames: it stands for all sites beyond the limit
-  std::map<heap_key, heap_counts> cells;  // heap cells
-  std::map<call_key, call_counts> calls;
+  std::vector<bool> settled_threads;        // only while it is recorded: those that change no more, so far
+  std::vector<site_facts> sites;            // site 0 has no frames: it stands for all sites beyond the limit
+  cell_table<heap_key, heap_counts> cells;  // heap cells
+  cell_table<call_key, call_counts> calls;
   std::vector<lock_facts> locks;  // lock 0 stands for all locks beyond the limit
-  std::map<lock_key, lock_counts> acquisitions;
-  std::map<wait_key, wait_counts> waits;
-  std::map<order_key, order_counts> orders;
+  cell_table<lock_key, lock_counts> acquisitions;
+  cell_table<wait_key, wait_counts> waits;
+  cell_table<order_key, order_counts> orders;
   std::map<open_key, std::uint64_t> open_uses;   // and when each began, by the clock
   std::map<call_key, std::uint64_t> open_calls;  // likewise, of the calls that had not returned
   std::vector<quiet_facts> quiet_regions;
-  std::map<violation_key, violation_counts> violations;
+  cell_table<violation_key, violation_counts> violations;
   cpu_recording cpu;
   lasting_waits lasting;  // that had not ended at the last snapshot
   clock_facts clock;

@@ -364,7 +364,7 @@ void writer::excerpts(const recording& now) {
 }
 
 template <class Key, class Counts>
-void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before) {
+void writer::cells(block_kind kind, const cell_table<Key, Counts>& now, cell_table<Key, Counts>& before) {
   encoder output;
   std::uint32_t site = 0;
   const auto close = [&] {
@@ -372,12 +372,14 @@ void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<K
     output = {};
     site = 0;
   };
+  constexpr Counts zeroes{};
+  std::vector<typename cell_table<Key, Counts>::value_type> added;
   // Both are sorted, so one walk finds the place of each key.
   auto position = before.begin();
   for (const auto& [key, value] : now) {
     while (position != before.end() && position->first < key) ++position;
-    if (position == before.end() || position->first != key) position = before.emplace_hint(position, key, Counts{});
-    Counts& written = position->second;
+    const bool is_new = position == before.end() || position->first != key;
+    const Counts& written = is_new ? zeroes : position->second;
     if (written == value) continue;
     put_key(output, key, site);
     site = key.site;
@@ -390,9 +392,14 @@ void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<K
       if (value[index] == written[index]) continue;
       is_longest(key, index) ? output.number(value[index]) : output.difference(value[index], written[index]);
     }
-    written = value;
+    if (is_new) {
+      added.push_back({key, value});
+    } else {
+      position->second = value;
+    }
     if (output.bytes().size() >= block_bytes) close();
   }
+  for (const auto& [key, value] : added) before.emplace(key, value);
   close();
 }
 

@@ -68,7 +68,7 @@ class writer {
   void timestamp(const recording& now);
   void excerpts(const recording& now);
   template <class Key, class Counts>
-  void cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before);
+  void cells(block_kind kind, const cell_table<Key, Counts>& now, cell_table<Key, Counts>& before);
 
   int file_;
   std::uint64_t bytes_ = 0;

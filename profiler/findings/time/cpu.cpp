@@ -51,7 +51,7 @@ format::recording with_cpu_sites(format::recording recording) {
   const auto first = static_cast<std::uint32_t>(recording.sites.size()) - 1;  // stack 0 is site 0
   std::move(cpu.stacks.begin() + 1, cpu.stacks.end(), std::back_inserter(recording.sites));
   const std::vector<std::uint32_t> threads = thread_numbers(recording);
-  std::map<format::cpu_key, format::cpu_counts> cells;
+  format::cell_table<format::cpu_key, format::cpu_counts> cells;
   for (const auto& [key, counts] : cpu.cells) {
     format::cpu_counts& sum = cells[{key.site == 0 ? 0 : first + key.site, threads[key.thread]}];
     for (std::size_t index = 0; index < counts.size(); ++index) sum[index] += counts[index];

@@ -36,7 +36,8 @@ TEST(analysis, computes_each_finding_once) {
 
 TEST(analysis, sites_beyond_the_recorders_limit_have_no_code_to_change) {
   format::recording recording = example_recording();
-  recording.cells[{0, 0, 0}] = recording.cells[{1, 0, 0}];
+  const format::heap_counts counts = recording.cells[{1, 0, 0}];
+  recording.cells[{0, 0, 0}] = counts;
   analysis analysis(recording, simple_costs());
   ASSERT_EQ(analysis.grouped_sites().size(), 2U);
   for (const site& site : analysis.grouped_sites()) {

@@ -98,7 +98,7 @@ TEST_F(forty_looks, become_as_many_intervals_as_are_wanted) {
     for (const auto& [key, points] : result.heap) {
       std::uint64_t blocks = 0;
       for (const auto& point : points) blocks += point.increase[0];
-      EXPECT_EQ(blocks, recording_.cells.at(key)[format::blocks]) << "what the intervals added is not all";
+      EXPECT_EQ(blocks, recording_.cells.counts_of(key)[format::blocks]) << "what the intervals added is not all";
     }
   }
 }

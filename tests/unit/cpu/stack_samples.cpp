@@ -142,7 +142,7 @@ TEST_F(samples_of_stacks, count_by_stack_and_thread) {
   ASSERT_EQ(recorded.threads.size(), 2U);
   EXPECT_EQ(recorded.threads[0], (format::cpu_thread{0, process, "program"}));
   EXPECT_EQ(recorded.threads[1], (format::cpu_thread{0, worker, "worker"}));
-  const std::map<format::cpu_key, format::cpu_counts> expected = {
+  const format::cell_table<format::cpu_key, format::cpu_counts> expected = {
       {{1, 0}, {2, 1, 0}}, {{1, 1}, {1, 0, 0}}, {{2, 1}, {1, 0, 0}}};
   EXPECT_EQ(recorded.cells, expected);
 }
@@ -150,7 +150,8 @@ TEST_F(samples_of_stacks, count_by_stack_and_thread) {
 TEST_F(samples_of_stacks, without_registers_count_at_no_stack) {
   from_kernel.word(process, process, std::uint64_t{40}, std::uint64_t{PERF_SAMPLE_REGS_ABI_NONE}, std::uint64_t{0})
       .end(PERF_RECORD_SAMPLE, kernel, 40);
-  EXPECT_EQ(recording_of(samples).cells, (std::map<format::cpu_key, format::cpu_counts>{{{0, 0}, {1, 1, 0}}}));
+  EXPECT_EQ(recording_of(samples).cells,
+            (format::cell_table<format::cpu_key, format::cpu_counts>{{{0, 0}, {1, 1, 0}}}));
 }
 
 // Returns running, runnable, waiting, unknown, waits and preemptions of a thread.
@@ -483,7 +484,8 @@ TEST(cpu_findings, have_the_shares_of_each_function_and_their_errors) {
 format::recording brief_threads(std::uint64_t brief_samples) {
   format::recording recording;
   recording.cpu.interval_ns = 5;
-  recording.cpu.cells[{0, 0}] = recording.cpu.cells[{0, 1}] = {};
+  recording.cpu.cells[{0, 0}] = {};
+  recording.cpu.cells[{0, 1}] = {};
   recording.cpu.cells[{1, 0}][format::cpu_samples] = 60;
   recording.cpu.cells[{1, 1}][format::cpu_samples] = 20;
   recording.cpu.cells[{0, 0}][format::running_ns] = 300;

@@ -59,12 +59,12 @@ class three_looks : public testing::Test {
 
 TEST_F(three_looks, a_part_has_the_samples_of_its_time) {
   const recording second = interval_of(10, 20);
-  EXPECT_EQ(second.cpu.cells, (std::map<cpu_key, cpu_counts>{{{1, 0}, {10, 0, 0}}}));
+  EXPECT_EQ(second.cpu.cells, (cell_table<cpu_key, cpu_counts>{{{1, 0}, {10, 0, 0}}}));
   EXPECT_EQ(second.cpu.stacks, whole_.cpu.stacks);
   EXPECT_EQ(second.cpu.threads, whole_.cpu.threads);
   EXPECT_EQ(second.cpu.interval_ns, 1000U);
   EXPECT_EQ(interval_of(0, 30).cpu.cells, whole_.cpu.cells);
-  EXPECT_EQ(since(second, whole_).cpu.cells, (std::map<cpu_key, cpu_counts>{{{1, 0}, {101, 0, 0}}}));
+  EXPECT_EQ(since(second, whole_).cpu.cells, (cell_table<cpu_key, cpu_counts>{{{1, 0}, {101, 0, 0}}}));
 }
 
 TEST_F(three_looks, all_of_them_are_the_whole) {
@@ -93,7 +93,7 @@ TEST_F(three_looks, one_of_them_is_what_it_added) {
   EXPECT_EQ(second.end.system_us, 1U);
   EXPECT_EQ(second.end.instructions, 0U) << "of the part they are not known";
   recording third = interval_of(20, 30);
-  EXPECT_EQ(third.cells.count({2, 1, 0}), 0U);
+  EXPECT_FALSE(third.cells.contains({2, 1, 0}));
   EXPECT_EQ((third.cells[{1, 0, 0}][blocks]), 100U);
   EXPECT_EQ((third.acquisitions[{1, 0, 1}][longest_wait]), 200U) << "no longer than all that was waited";
   EXPECT_EQ((interval_of(0, 20).cells[{1, 0, 0}][blocks]), 11U);
