@@ -2,7 +2,7 @@
 // bit is set if another group follows.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -20,11 +20,11 @@ class unreadable : public std::runtime_error {
 class encoder {
  public:
   void number(std::uint64_t value) {
-    std::array<char, 10> groups;
-    std::size_t count = 0;
-    for (; value >= 0x80; value >>= 7) groups[count++] = static_cast<char>(value | 0x80);
-    groups[count++] = static_cast<char>(value);
-    bytes_.append(groups.data(), count);
+    constexpr std::size_t max_groups = 10;
+    char* position = with_room(max_groups);
+    for (; value >= 0x80; value >>= 7) *position++ = static_cast<char>(value | 0x80);
+    *position++ = static_cast<char>(value);
+    size_ = static_cast<std::size_t>(position - bytes_.data());
   }
   // Takes few bytes if `value` is near `before`, on either side.
   void difference(std::uint64_t value, std::uint64_t before) {
@@ -33,12 +33,21 @@ class encoder {
   }
   void text(std::string_view content) {
     number(content.size());
-    bytes_ += content;
+    std::copy(content.begin(), content.end(), with_room(content.size()));
+    size_ += content.size();
   }
-  const std::string& bytes() const { return bytes_; }
+  // Returns what is encoded so far; valid until more is.
+  std::string_view bytes() const { return {bytes_.data(), size_}; }
 
  private:
-  std::string bytes_;
+  // Returns where the next bytes belong. A string that is appended to would check and end itself at each number.
+  char* with_room(std::size_t size) {
+    if (bytes_.size() - size_ < size) bytes_.resize(2 * bytes_.size() + size);
+    return bytes_.data() + size_;
+  }
+
+  std::string bytes_;  // with room behind the first `size_` bytes
+  std::size_t size_ = 0;
 };
 
 // Throws `unreadable` if the bytes end too soon or are not valid. Never reads outside of them.

@@ -245,7 +245,7 @@ std::string encode(const std::vector<replay_job>& jobs) {
       for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) put(output, *steps);
     }
   }
-  return output.bytes();
+  return std::string(output.bytes());
 }
 
 std::vector<replay_job> decode_jobs(std::string_view bytes) {

@@ -96,7 +96,7 @@ TEST(broken_recordings, a_look_inside_a_look_is_found) {
   encoder inner;
   inner.number(static_cast<std::uint32_t>(block_kind::snapshot));
   inner.text(blocks[1].content);
-  EXPECT_NE(parse(file_with({blocks[0], {blocks[1].kind, inner.bytes()}})).damage, "");
+  EXPECT_NE(parse(file_with({blocks[0], {blocks[1].kind, std::string(inner.bytes())}})).damage, "");
 }
 
 TEST(broken_recordings, anything_inside_a_block_ends_in_a_reason_or_a_recording) {
