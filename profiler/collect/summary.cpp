@@ -44,7 +44,7 @@ std::string summary_text(const format::recording& recording, std::uint32_t sourc
   // A file that begins late also names sites and threads of before.
   std::set<std::uint32_t> sites;
   const auto add_sites = [&](const auto& cells) {
-    for (const auto& [key, value] : cells) sites.insert(key.site);
+    for (const auto& [key, value] : cells) sites.insert(sites.end(), key.site);
   };
   add_sites(recording.cells);
   add_sites(recording.calls);

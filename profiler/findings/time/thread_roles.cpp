@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "profiler/findings/waits/stacks.hpp"
 #include "profiler/symbols/names.hpp"
@@ -93,13 +94,21 @@ std::size_t count_of_threads(const format::recording& recording, const std::set<
 }
 
 std::set<std::uint32_t> active_threads(const format::recording& recording) {
-  std::set<std::uint32_t> threads;
-  for (const auto& [key, value] : recording.cells) threads.insert(key.actor);
-  for (const auto& [key, value] : recording.calls) threads.insert(key.thread);
-  for (const auto& [key, value] : recording.acquisitions) threads.insert(key.thread);
-  for (const auto& [key, value] : recording.cpu.cells) threads.insert(key.thread);
+  std::vector<bool> is_active(recording.threads.size());
+  const auto add = [&](std::uint32_t thread) {
+    if (thread >= is_active.size()) is_active.resize(thread + 1);
+    is_active[thread] = true;
+  };
+  for (const auto& [key, value] : recording.cells) add(key.actor);
+  for (const auto& [key, value] : recording.calls) add(key.thread);
+  for (const auto& [key, value] : recording.acquisitions) add(key.thread);
+  for (const auto& [key, value] : recording.cpu.cells) add(key.thread);
   for (std::uint32_t number = 0; number < recording.threads.size(); ++number) {
-    if (recording.threads[number].allocations + recording.threads[number].frees != 0) threads.insert(number);
+    if (recording.threads[number].allocations + recording.threads[number].frees != 0) add(number);
+  }
+  std::set<std::uint32_t> threads;
+  for (std::uint32_t number = 0; number < is_active.size(); ++number) {
+    if (is_active[number]) threads.insert(threads.end(), number);
   }
   return threads;
 }

@@ -1,7 +1,9 @@
 #include "profiler/findings/waits/locks.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -158,13 +160,9 @@ struct collected_group {
   lock_group facts;
   std::map<std::vector<std::uint64_t>, collected_site> sites;  // by inner frames
   uses_by_stack uses;
-  std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // by lock
-  std::set<std::uint32_t> threads;                              // that have acquired one of them
+  std::set<std::uint32_t> threads;  // that have acquired one of them
   bool is_awaited = false;
-
-  bool has_one_thread_each() const {
-    return std::all_of(threads_of.begin(), threads_of.end(), [](const auto& entry) { return entry.second.size() < 2; });
-  }
+  bool has_one_thread_each = true;  // no two threads have used the same lock
 };
 
 // Waits are counted, and acquisitions are estimated: there are at least as many holds as one thread has waited for.
@@ -208,7 +206,7 @@ void add_sorted_sites(collected_group& group) {
 class lock_collector {
  public:
   explicit lock_collector(const format::recording& recording)
-      : recording_(recording), awaited_(recording), own_frames_(recording) {
+      : recording_(recording), awaited_(recording), own_frames_(recording), locks_(recording.locks.size()) {
     add_acquisitions();
     add_waits();
     add_open_uses();
@@ -239,7 +237,17 @@ class lock_collector {
   }
 
  private:
+  struct collected_lock {
+    collected_group* group = nullptr;
+    std::optional<std::uint32_t> user;  // the last thread that was seen to use it
+  };
+
   collected_group& group_of(std::uint32_t lock) {
+    if (locks_[lock].group == nullptr) locks_[lock].group = &add_to_group(lock);
+    return *locks_[lock].group;
+  }
+
+  collected_group& add_to_group(std::uint32_t lock) {
     const format::lock_facts& facts = recording_.locks[lock];
     collected_group& group = groups_[{facts.type, facts.site}];
     group.is_awaited = awaited_.has(lock);
@@ -250,28 +258,59 @@ class lock_collector {
     return group;
   }
 
-  lock_site& site_of(collected_group& group, std::uint32_t stack) {
+  collected_site& add_stack(collected_group& group, std::uint32_t stack) {
     collected_site& collected = group.sites[own_frames_.inner_frames(stack)];
     collected.sites.insert(stack);
-    std::uint32_t& main_stack = collected.facts.site;
-    if (main_stack == 0 || group.uses[stack].acquisitions > group.uses[main_stack].acquisitions) main_stack = stack;
-    return collected.facts;
+    return collected;
+  }
+
+  static void choose_main_stack(collected_group& group, lock_site& site, std::uint32_t stack) {
+    if (site.site == stack) return;
+    if (site.site == 0 || group.uses[stack].acquisitions > group.uses[site.site].acquisitions) site.site = stack;
+  }
+
+  lock_site& site_of(collected_group& group, std::uint32_t stack) {
+    lock_site& site = add_stack(group, stack).facts;
+    choose_main_stack(group, site, stack);
+    return site;
   }
 
   void add_acquisitions() {
+    // The cells of a stack follow each other, so its entry in a group is looked up once.
+    struct group_entry {
+      collected_group* group;
+      stack_use* use;
+      lock_site* site;
+      std::optional<std::uint32_t> thread, taker;  // of the last cell, and of the last one with an acquisition
+    };
+    std::vector<group_entry> entries;
+    std::uint32_t stack = 0;
     for (const auto& [key, value] : recording_.acquisitions) {
+      if (std::exchange(stack, key.site) != key.site) entries.clear();
       collected_group& group = group_of(key.lock);
+      auto entry = std::find_if(entries.begin(), entries.end(),
+                                [&](const group_entry& candidate) { return candidate.group == &group; });
+      if (entry == entries.end()) {
+        entries.push_back({&group, &group.uses[stack], &add_stack(group, stack).facts, {}, {}});
+        entry = std::prev(entries.end());
+      }
       const format::lock_counts counts = in_nanoseconds(recording_, value);
       add(group.facts.sums, counts);
-      stack_use& use = group.uses[key.site];
+      stack_use& use = *entry->use;
       use.acquisitions += counts[format::acquisitions];
       use.reader_acquisitions += counts[format::reader_acquisitions];
       use.holds += counts[format::holds];
       use.held_ns += counts[format::held_ticks];
-      use.threads.insert(key.thread);
-      add(site_of(group, key.site).sums, counts);
-      group.threads_of[key.lock].insert(key.thread);
-      if (value[format::acquisitions] != 0) group.threads.insert(key.thread);  // else it has waited or tried in vain
+      if (std::exchange(entry->thread, key.thread) != key.thread) use.threads.insert(key.thread);
+      choose_main_stack(group, *entry->site, stack);
+      add(entry->site->sums, counts);
+      std::optional<std::uint32_t>& user = locks_[key.lock].user;
+      if (!user) ++group.facts.locks;
+      if (user && user != key.thread) group.has_one_thread_each = false;
+      user = key.thread;
+      // Without an acquisition the thread has waited or tried in vain.
+      if (value[format::acquisitions] != 0 && std::exchange(entry->taker, key.thread) != key.thread)
+        group.threads.insert(key.thread);
     }
   }
 
@@ -310,7 +349,6 @@ class lock_collector {
   // Fills in the facts that follow from all uses of the group.
   void complete(collected_group& collected) {
     lock_group& group = collected.facts;
-    group.locks = static_cast<std::uint32_t>(collected.threads_of.size());
     const thread_count count = count_threads(recording_, collected.threads);
     group.threads = count.threads;
     group.may_have_more_threads = count.may_be_more;
@@ -319,7 +357,7 @@ class lock_collector {
     add_sorted_sites(collected);
     group.error = error_of(group.sums);
     group.typical_hold_ns = typical_hold(group, collected.uses);
-    const bool has_one_thread_each = collected.has_one_thread_each();
+    const bool has_one_thread_each = collected.has_one_thread_each;
     group.is_held_elsewhere = has_one_thread_each && group.sums[format::wait_ticks] != 0;
     const std::uint64_t wall_ns = recording_.has_ended ? recording_.end.wall_us * 1000 : recording_.clock.nanoseconds;
     group.category = collected.is_awaited ? lock_category::condition : categorise(group, has_one_thread_each, wall_ns);
@@ -331,6 +369,7 @@ class lock_collector {
   const format::recording& recording_;
   const awaited_locks awaited_;
   own_code own_frames_;
+  std::vector<collected_lock> locks_;  // by number
   std::map<std::pair<lock_type, std::uint32_t>, collected_group> groups_;
 };
 
