@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "profiler/advise/analysis.hpp"
@@ -56,7 +57,7 @@ void append_block(std::string& file, std::uint32_t kind, std::string_view conten
 // A cell of zeros has no meaning and is not written.
 template <class Cells>
 Cells without_zeros(Cells cells) {
-  std::erase_if(cells, [](const auto& cell) { return cell.second == typename Cells::mapped_type{}; });
+  erase_if(cells, [](const auto& cell) { return cell.second == std::remove_cvref_t<decltype(cell.second)>{}; });
   return cells;
 }
 

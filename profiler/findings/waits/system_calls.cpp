@@ -134,8 +134,19 @@ struct call_family {
   }
 };
 
+// Returns whether the kernel's counts of reads and writes are those of this process's calls of these names. Each call
+// that copies from file to file counts as both, and so do all calls of children that were waited for.
+bool has_exact_counts(const format::recording& recording) {
+  if (!recording.has_ended || recording.part != format::interval{}) return false;
+  if (recording.unrecorded.forks != 0) return false;
+  return std::none_of(recording.calls.begin(), recording.calls.end(), [](const auto& call) {
+    return is_one_of(call_name(call.first.number),
+                     std::to_array<std::string_view>({"sendfile", "copy_file_range", "wait4", "waitid"}));
+  });
+}
+
 std::array<call_family, 2> families_of(const format::recording& recording) {
-  const bool is_whole = recording.has_ended && recording.part == format::interval{};
+  const bool is_whole = has_exact_counts(recording);
   std::array<call_family, 2> families = {call_family{is_reading, is_whole ? recording.end.reads : 0},
                                          call_family{is_writing, is_whole ? recording.end.writes : 0}};
   for (const auto& [key, value] : recording.calls) {

@@ -101,10 +101,12 @@ template <class Result, class Lock, class Try, class Wait>
   return acquire_counted<Result>(lock, type, is_shared, caller, attempt, wait, limit, look, result);
 }
 
+// Counts a try. One that stands for others was made before, as they are: `result` is what came of it.
 template <class Result, class Lock, class Try>
-[[gnu::noinline]] int attempt_counted(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt) {
-  acquisition current(lock, type, caller);
-  const int result = attempt(lock);
+[[gnu::noinline]] int attempt_counted(Lock* lock, lock_type type, bool is_shared, const caller& caller, Try attempt,
+                                      const lock_look& look, int result) {
+  acquisition current(lock, type, caller, acquisition::wait_limit::timed, look.is_skipped);
+  if (look.self == nullptr) result = attempt(lock);
   if (Result::is_busy(result)) current.note_failure();
   if (Result::is_acquired(result)) current.note_success(is_shared);
   return result;
@@ -114,13 +116,17 @@ template <class Result, class Lock, class Try>
 [[gnu::always_inline]] inline int attempt_only(Lock* lock, lock_type type, bool is_shared, const caller& caller,
                                                Try attempt) {
   const lock_look look = look_at(lock, caller);
-  if (look.is_skipped) [[likely]] {
-    const int result = attempt(lock);
-    if (Result::is_acquired(result)) push_unrecorded(*look.self, lock, type, is_shared, caller);
-    return result;
+  int result = 0;
+  if (look.self != nullptr) [[likely]] {
+    result = attempt(lock);
+    if (look.is_skipped) [[likely]] {
+      if (Result::is_acquired(result)) push_unrecorded(*look.self, lock, type, is_shared, caller);
+      return result;
+    }
   }
-  if (detail::is_lock_off.load(std::memory_order_relaxed) || !records_acquisition()) return attempt(lock);
-  return attempt_counted<Result>(lock, type, is_shared, caller, attempt);
+  if (detail::is_lock_off.load(std::memory_order_relaxed) || !records_acquisition())
+    return look.self == nullptr ? attempt(lock) : result;
+  return attempt_counted<Result>(lock, type, is_shared, caller, attempt, look, result);
 }
 
 [[gnu::noinline]] void release_counted(const void* lock, const caller& caller) noexcept {

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -240,6 +241,18 @@ class Crowd(Recorded):
         self.assertLessEqual(sum(wait["waits"] for wait in waits), lock["waited_count"])
         self.assertLessEqual(sum(wait["waited_ns"] for wait in waits), lock["waited_ns"])
         self.assertLessEqual(lock["held_wait_ns"], lock["waited_ns"])
+
+
+class Tries(Recorded):
+    """Threads that try a lock until they have it: a try that is recorded must fail as often as the others."""
+    arguments = ("tries", "100000")
+
+    def test_tries_in_vain_and_with_success_lie_within_their_error(self):
+        successes, failures = (int(count) for count in re.search(r"tries: (\d+), (\d+) in vain", self.output).groups())
+        lock = self.lock("tries_until_it_has")
+        tolerance = 4 * lock["error"] * (successes + failures)
+        self.assertAlmostEqual(lock["acquisitions"], successes, delta=tolerance)
+        self.assertAlmostEqual(lock["refused"], failures, delta=tolerance)
 
 
 class Kept(Recorded):

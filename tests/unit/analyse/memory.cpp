@@ -156,7 +156,9 @@ TEST(memory, blocks_of_a_program_before_an_exec_are_not_in_use_at_the_end) {
   format::recording recording = recording_of({{.blocks = 300, .size = 100}, {.blocks = 200, .own_frees = 50}}, 2);
   recording.images = 2;
   recording.sites[2].image = recording.threads[1].image = 1;
-  recording.cells[{2, 1, 1}] = recording.cells.extract({2, 0, 0}).mapped();
+  const format::heap_counts of_second = recording.cells.counts_of({2, 0, 0});
+  recording.cells.erase({2, 0, 0});
+  recording.cells[{2, 1, 1}] = of_second;
   recording.cells[{2, 1, 1}][format::bytes] = 20'000;
   recording.cells[{2, 1, 1}][format::freed_bytes] = 5'000;
   recording.cells[{1, 0, 0}][format::peak_bytes] = 30'000;
@@ -170,6 +172,7 @@ TEST(memory, blocks_of_a_program_before_an_exec_are_not_in_use_at_the_end) {
     recording.program.interval = recording.program.mode == "full" ? 0 : 1000;
     const heap_findings heap = find(recording);
     EXPECT_EQ(heap.live, 150U) << mode;
+    EXPECT_EQ(heap.ended, 300U) << mode;
     EXPECT_EQ(heap.sites[0].live, 0U);
     EXPECT_EQ(heap.sites[0].unfreed(), 300U);
     const memory_findings memory = find_memory(recording, heap.sites, {});

@@ -18,8 +18,9 @@ using testing::HasSubstr;
 
 // The numbers are those of x86-64, as in the recorder.
 constexpr std::uint32_t read_number = 0, write_number = 1, poll_number = 7, munmap_number = 11,
-                        rt_sigaction_number = 13, rt_sigprocmask_number = 14, sendto_number = 44, recvfrom_number = 45,
-                        recvmsg_number = 47, fsync_number = 74, openat_number = 257, newfstatat_number = 262;
+                        rt_sigaction_number = 13, rt_sigprocmask_number = 14, sendfile_number = 40, sendto_number = 44,
+                        recvfrom_number = 45, recvmsg_number = 47, wait4_number = 61, fsync_number = 74,
+                        openat_number = 257, newfstatat_number = 262;
 
 format::recording recording_with(std::uint32_t number, std::uint64_t calls, call_counts counts = {}) {
   format::recording recording;
@@ -114,6 +115,16 @@ TEST(syscalls, estimates_are_scaled_to_what_the_kernel_counted) {
   recording.end.reads = 10'000;
   recording.part = {1, 2};
   EXPECT_EQ(find_calls(reconcile_calls(recording)).calls, 10'000U) << "the kernel's count is of the whole run";
+  recording.part = {};
+  ASSERT_EQ(find_calls(reconcile_calls(recording)).calls, 10'100U);
+  recording.unrecorded.forks = 1;
+  EXPECT_EQ(find_calls(reconcile_calls(recording)).calls, 10'000U) << "it may include those of the child";
+  recording.unrecorded.forks = 0;
+  for (const std::uint32_t number : {sendfile_number, wait4_number}) {
+    format::recording with_other = recording;
+    with_other.calls[{1, 1, number}] = counts_of({{format::calls, 1}});
+    EXPECT_EQ(find_calls(reconcile_calls(with_other)).calls, 10'001U) << "the kernel's count is of other calls, too";
+  }
 }
 
 TEST(syscalls, counts_of_many_threads_are_scaled_to_the_exact_sum) {

@@ -251,6 +251,26 @@ int take_samples() {
   return 5;
 }
 
+std::mutex tried_mutex;
+std::atomic<long> successes = 0, failures = 0;
+[[gnu::noinline]] void tries_until_it_has() {
+  using namespace std::chrono;
+  for (int round = 0; round < rounds; ++round) {
+    for (; !tried_mutex.try_lock(); ++failures) std::this_thread::yield();
+    const auto end = steady_clock::now() + nanoseconds(200);
+    while (steady_clock::now() < end) continue;
+    tried_mutex.unlock();
+    ++successes;
+  }
+}
+int try_in_turn() {
+  std::thread other(tries_until_it_has);
+  tries_until_it_has();
+  other.join();
+  std::fprintf(stderr, "tries: %ld, %ld in vain\n", successes.load(), failures.load());
+  return 5;
+}
+
 std::mutex crowd_mutex;
 long crowd_count = 0;
 [[gnu::noinline]] void push_in() {
@@ -411,6 +431,7 @@ int main(int count, char** arguments) {
   }
   if (count > 2 && std::strcmp(arguments[1], "samples") == 0) return take_samples();
   if (count > 2 && std::strcmp(arguments[1], "crowd") == 0) return form_a_crowd();
+  if (count > 2 && std::strcmp(arguments[1], "tries") == 0) return try_in_turn();
   if (count > 2 && std::strcmp(arguments[1], "queue") == 0) return wait_in_line();
   if (count > 2 && std::strcmp(arguments[1], "foreign") == 0) return share_with_a_child();
   if (count > 2 && std::strcmp(arguments[1], "stopped") == 0) {
