@@ -79,6 +79,16 @@ class cell_table {
   using const_iterator = basic_iterator<true>;
 
   cell_table() = default;
+  ~cell_table() = default;
+  cell_table(const cell_table&) = default;
+  cell_table& operator=(const cell_table&) = default;
+  cell_table(cell_table&& other) noexcept
+      : blocks_(std::exchange(other.blocks_, {})), size_(std::exchange(other.size_, 0)) {}
+  cell_table& operator=(cell_table&& other) noexcept {
+    blocks_ = std::exchange(other.blocks_, {});
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
   cell_table(std::initializer_list<value_type> cells) {
     for (const auto& [key, counts] : cells) emplace(key, counts);
   }

@@ -74,5 +74,14 @@ TEST(cell_table, is_empty_once_each_cell_is_erased) {
   EXPECT_THROW(cells.counts_of(1), std::out_of_range);
 }
 
+TEST(cell_table, is_empty_after_it_has_been_moved) {
+  table cells = {{1, {1, 1}}};
+  const table others = std::move(cells);
+  EXPECT_EQ(others.size(), 1U);
+  EXPECT_TRUE(cells.empty());  // NOLINT(bugprone-use-after-move): that is what is tested
+  cells[2] = {2, 2};
+  EXPECT_TRUE(cells.is_valid());
+}
+
 }  // namespace
 }  // namespace tarn::format
