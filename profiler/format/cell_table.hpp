@@ -82,11 +82,11 @@ class cell_table {
   ~cell_table() = default;
   cell_table(const cell_table&) = default;
   cell_table& operator=(const cell_table&) = default;
-  cell_table(cell_table&& other) noexcept
-      : blocks_(std::exchange(other.blocks_, {})), size_(std::exchange(other.size_, 0)) {}
-  cell_table& operator=(cell_table&& other) noexcept {
-    blocks_ = std::exchange(other.blocks_, {});
-    size_ = std::exchange(other.size_, 0);
+  cell_table(cell_table&& moved) noexcept
+      : blocks_(std::exchange(moved.blocks_, {})), size_(std::exchange(moved.size_, 0)) {}
+  cell_table& operator=(cell_table&& moved) noexcept {
+    blocks_ = std::exchange(moved.blocks_, {});
+    size_ = std::exchange(moved.size_, 0);
     return *this;
   }
   cell_table(std::initializer_list<value_type> cells) {

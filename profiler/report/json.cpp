@@ -214,7 +214,7 @@ json json_without_sites(analyse::analysis& analysis, std::size_t top) {
         {"frees", heap.frees},
         {"bytes", heap.bytes},
         {"end_blocks", heap.live},
-        {"exec_blocks", heap.ended},
+        {"exec_blocks", heap.ended_blocks},
         {"unknown_frees", heap.unknown},
         {"predicted",
          {{"now_ns", json_of(whole.heap_ns)},

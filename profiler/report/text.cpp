@@ -283,9 +283,10 @@ void print_heap_summary(analyse::analysis& analysis) {
   const analyse::heap_findings& heap = analysis.heap();
   const analyse::program_costs& whole = analysis.whole();
   const char* const block = analysis.recording().part != format::interval{} ? "more block" : "block";
-  const std::string ended = heap.ended == 0 ? "" : count_text(heap.ended, "block") + " ended with an exec; ";
+  const std::string ended_blocks =
+      heap.ended_blocks == 0 ? "" : count_text(heap.ended_blocks, "block") + " ended with an exec; ";
   fmt::print("{}, {}; {}; {}{} in use at the end\n", count_text(heap.allocations, "allocation"),
-             bytes_text(static_cast<double>(heap.bytes)), count_text(heap.frees, "free"), ended,
+             bytes_text(static_cast<double>(heap.bytes)), count_text(heap.frees, "free"), ended_blocks,
              count_text(heap.live, block));
   print_categories(analysis);
   const bool is_little = analysis.knows_cpu_time() && analysis.share(whole.heap_ns).high < little_share;

@@ -275,7 +275,7 @@ heap_findings find(const format::recording& recording, const format::recording* 
     findings.frees += frees;
     findings.bytes += site.sums[counter::bytes];
     findings.live += site.live;
-    if (!is_of_last) findings.ended += site.unfreed();
+    if (!is_of_last) findings.ended_blocks += site.unfreed();
   }
   const bool is_sampled = recording.program.mode == "sampled";
   if (is_sampled) {  // the totals of all sites together are known exactly
@@ -285,7 +285,7 @@ heap_findings find(const format::recording& recording, const format::recording* 
     findings.bytes = totals.bytes;
     findings.live = totals.last.allocations - std::min(totals.last.allocations, totals.last.frees);
     const std::uint64_t earlier = totals.allocations - totals.last.allocations;
-    findings.ended = earlier - std::min(earlier, totals.frees - totals.last.frees);
+    findings.ended_blocks = earlier - std::min(earlier, totals.frees - totals.last.frees);
     reconcile(findings.sites, totals, recording.cells.size());
   }
   for (const format::thread_facts& thread : recording.threads) {

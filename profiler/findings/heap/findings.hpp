@@ -60,10 +60,10 @@ void add_site(site& sum, const site& addend);
 
 struct heap_findings {
   std::uint64_t allocations = 0, frees = 0, bytes = 0, live = 0;
-  std::uint64_t ended = 0;    // blocks that ended with a program before an exec
-  std::uint64_t unknown = 0;  // frees of blocks from before the recording
-  std::uint64_t dropped = 0;  // dropped events, which these figures do not include
-  std::vector<site> sites;    // the most allocations first
+  std::uint64_t ended_blocks = 0;  // blocks that ended with a program before an exec
+  std::uint64_t unknown = 0;       // frees of blocks from before the recording
+  std::uint64_t dropped = 0;       // dropped events, which these figures do not include
+  std::vector<site> sites;         // the most allocations first
 };
 
 // If `recording` is a part of the recording `whole`, the categories are those of the whole: a block that only outlives

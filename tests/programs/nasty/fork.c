@@ -176,8 +176,8 @@ CASE(fork_of_shared_heaps) {
 }
 
 enum { givers = 8, given_blocks = 1500 };
-static char* given[givers][given_blocks];
-static pthread_barrier_t round_turn;  // after the blocks are given, and after they are freed
+static char* handed_blocks[givers][given_blocks];
+static pthread_barrier_t round_turn;  // after the blocks are handed_blocks, and after they are freed
 static bool is_last_round;
 
 static void* give_and_sleep(void* argument) {
@@ -203,12 +203,12 @@ CASE(fork_beside_frees_for_sleepers) {
   pthread_t threads[givers], forker;
   CHECK(pthread_barrier_init(&round_turn, NULL, givers + 1) == 0);
   free(malloc(1));
-  for (int i = 0; i < givers; ++i) CHECK(pthread_create(&threads[i], NULL, give_and_sleep, given[i]) == 0);
+  for (int i = 0; i < givers; ++i) CHECK(pthread_create(&threads[i], NULL, give_and_sleep, handed_blocks[i]) == 0);
   CHECK(pthread_create(&forker, NULL, fork_often_and_stop, NULL) == 0);
   while (!is_last_round) {
     pthread_barrier_wait(&round_turn);
     for (int i = 0; i < givers; ++i) {
-      for (int j = 0; j < given_blocks; ++j) free(given[i][j]);
+      for (int j = 0; j < given_blocks; ++j) free(handed_blocks[i][j]);
     }
     is_last_round = __atomic_load_n(&stop, __ATOMIC_RELAXED) != 0;
     pthread_barrier_wait(&round_turn);

@@ -172,7 +172,7 @@ TEST(memory, blocks_of_a_program_before_an_exec_are_not_in_use_at_the_end) {
     recording.program.interval = recording.program.mode == "full" ? 0 : 1000;
     const heap_findings heap = find(recording);
     EXPECT_EQ(heap.live, 150U) << mode;
-    EXPECT_EQ(heap.ended, 300U) << mode;
+    EXPECT_EQ(heap.ended_blocks, 300U) << mode;
     EXPECT_EQ(heap.sites[0].live, 0U);
     EXPECT_EQ(heap.sites[0].unfreed(), 300U);
     const memory_findings memory = find_memory(recording, heap.sites, {});

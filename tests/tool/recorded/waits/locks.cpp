@@ -264,9 +264,9 @@ std::atomic<long> successes = 0, failures = 0;
   }
 }
 int try_in_turn() {
-  std::thread other(tries_until_it_has);
+  std::thread helper(tries_until_it_has);
   tries_until_it_has();
-  other.join();
+  helper.join();
   std::fprintf(stderr, "tries: %ld, %ld in vain\n", successes.load(), failures.load());
   return 5;
 }
