@@ -177,7 +177,7 @@ CASE(fork_of_shared_heaps) {
 
 enum { givers = 8, given_blocks = 1500 };
 static char* handed_blocks[givers][given_blocks];
-static pthread_barrier_t round_turn;  // after the blocks are handed_blocks, and after they are freed
+static pthread_barrier_t round_turn;  // after the blocks are handed over, and after they are freed
 static bool is_last_round;
 
 static void* give_and_sleep(void* argument) {
