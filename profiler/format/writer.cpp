@@ -269,7 +269,7 @@ void writer::sites(block_kind kind, const std::vector<site_facts>& now, std::vec
         output.difference(frame, inner);
         inner = frame;
       }
-      before.emplace_back();  // an empty placeholder: sites never change
+      before.emplace_back();  // only their number is needed: a site that is written never changes
     }
     put_part(kind, output.bytes());
   }

@@ -138,7 +138,8 @@ std::map<std::uint32_t, levels> levels_of(const format::recording& recording, co
     double level = 0;
     for (std::size_t index = 0; index < site.size(); ++index) {
       level += site[index];
-      site[index] = recording.sites[number].image + 1 < course.intervals[index].images ? 0 : level;
+      const bool has_ended = number != 0 && recording.sites[number].image + 1 < course.intervals[index].images;
+      site[index] = has_ended ? 0 : level;
     }
   }
   return sites;
