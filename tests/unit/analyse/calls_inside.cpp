@@ -94,7 +94,7 @@ TEST(calls_inside, what_stacks_or_times_do_not_show_is_not_claimed) {
     EXPECT_THAT(group.remedy, testing::HasSubstr("do less while it is held"));
   }
   format::recording recording = recording_with_call({0x1020, 0x5020}, 9'000'000);
-  recording.calls[{2, 2, fdatasync_number}] = recording.calls[{2, 0, fdatasync_number}];
+  recording.calls.emplace({2, 2, fdatasync_number}, recording.calls.counts_of({2, 0, fdatasync_number}));
   recording.calls.erase({2, 0, fdatasync_number});
   recording.calls.erase({2, 1, fdatasync_number});
   EXPECT_TRUE(judge(recording).calls_inside.empty()) << "by a thread that never takes the lock";
