@@ -246,11 +246,13 @@ class Syscalls(FolderTest):
         rounds = 1500
         report = self.record(PATHS.calls, "threads", str(rounds))
         self.assert_estimated(self.site(report, "getppid", "some_calls"), 80 * rounds)
-        self.assert_reconciled(self.site(report, "write", "put"), 4 * rounds, error=0.06)
-        for name in "clone3", "rseq":  # one by the thread that makes another one, one by each before its first function
-            for site in report["syscalls"]:
-                if site["name"] == name and site["error"]:
-                    self.assert_estimated(site, 4 * rounds)
+        # clone3 by the thread that makes another one, rseq by each before its first function.
+        windowed = [site for site in report["syscalls"] if site["name"] in ("clone3", "rseq") and site["error"]]
+        for site in windowed:
+            self.assert_estimated(site, 4 * rounds)
+        # As many calls as these, but its error is that of a block alone: 0.08 to 0.40 of theirs in 24 runs.
+        error = 0.75 * max(site["error"] for site in windowed)
+        self.assert_reconciled(self.site(report, "write", "put"), 4 * rounds, error=error)
 
     def test_a_restricted_child_that_shares_memory_restricts_itself_alone(self):
         rounds = 2000
