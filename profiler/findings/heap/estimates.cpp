@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "profiler/findings/heap/share.hpp"
 
@@ -88,6 +89,42 @@ void add_rounded_off(std::vector<site>& sites, std::uint64_t allocations, std::s
   if (target != sites.end() && target->sums[counter::spread] != 0) target->sums[counter::blocks] += allocations - sum;
 }
 
+// Lowers the frees of a site to `frees`. The threads and the lifetimes keep their shares, which are rounded by their
+// running sums.
+void lower_frees(site& site, std::uint64_t frees) {
+  const std::uint64_t before = std::exchange(site.sums[counter::frees], frees);
+  if (before <= frees) return;
+  const double factor = as_double(frees) / as_double(before);
+  const auto scaled = [&](std::uint64_t count) {
+    return static_cast<std::uint64_t>(std::llround(as_double(count) * factor));
+  };
+  const auto lower_range = [&](std::size_t first, std::size_t count) {
+    std::uint64_t sum = 0;
+    for (std::size_t index = first; index < first + count; ++index) {
+      const std::uint64_t sum_before = std::exchange(sum, sum + site.sums[index]);
+      site.sums[index] = scaled(sum) - scaled(sum_before);
+    }
+  };
+  lower_range(counter::life_buckets, format::life_bucket_count);
+  lower_range(counter::time_buckets, format::time_bucket_count);
+  site.freed_by_same_thread = std::min(scaled(site.freed_by_same_thread), frees);
+  site.remote_frees = frees - site.freed_by_same_thread;
+  site.short_lived = std::min(scaled(site.short_lived), site.freed_by_same_thread);
+  std::uint64_t sum = 0;
+  for (handover& handed : site.handovers) {
+    const std::uint64_t sum_before = std::exchange(sum, sum + handed.blocks);
+    handed.blocks = scaled(sum) - scaled(sum_before);
+  }
+}
+
+// Lowers the frees until no site has more of them than blocks, and all together no more than the exact total.
+void limit_frees(std::vector<site>& sites, std::uint64_t limit, const std::vector<double>& errors) {
+  std::vector<std::uint64_t> frees;
+  for (const site& site : sites) frees.push_back(std::min(site.sums[counter::frees], site.sums[counter::blocks]));
+  limit_sum(sites, limit, errors, [&](site& site) -> std::uint64_t& { return frees[&site - sites.data()]; });
+  for (std::size_t index = 0; index < sites.size(); ++index) lower_frees(sites[index], frees[index]);
+}
+
 }  // namespace
 
 exact_totals totals_of(const format::recording& recording) {
@@ -134,6 +171,7 @@ void reconcile(std::vector<site>& sites, const exact_totals& totals, std::size_t
   const auto limit_bytes = [&](std::uint64_t limit, auto value) { limit_sum(sites, limit, byte_errors, value); };
   limit_blocks(totals.allocations, [](site& site) -> std::uint64_t& { return site.sums[counter::blocks]; });
   add_rounded_off(sites, totals.allocations, rounded_cells);
+  limit_frees(sites, totals.frees, block_errors);
   limit_blocks(totals.max_live(), [](site& site) -> std::uint64_t& { return site.live; });
   limit_blocks(totals.allocations, [](site& site) -> std::uint64_t& { return site.peak_blocks; });
   limit_bytes(totals.bytes, [](site& site) -> std::uint64_t& { return site.sums[counter::bytes]; });

@@ -89,10 +89,14 @@ void expect_within_totals(const format::recording& recording, const heap_finding
                           const memory_findings& memory) {
   const exact_totals totals = totals_of(recording);
   const std::uint64_t live = totals.allocations - totals.frees;
-  std::uint64_t sum = 0, live_sum = 0;
+  std::uint64_t sum = 0, live_sum = 0, frees = 0;
   for (const site& site : heap.sites) {
     sum += site.sums[format::blocks];
     live_sum += site.live;
+    frees += site.sums[format::frees];
+    EXPECT_EQ(site.freed_by_same_thread + site.remote_frees, site.sums[format::frees]);
+    EXPECT_LE(site.sums[format::frees], site.sums[format::blocks]);
+    EXPECT_LE(site.short_lived, site.freed_by_same_thread);
     EXPECT_LE(site.live, site.sums[format::blocks]);
     EXPECT_LE(site.peak_blocks, site.sums[format::blocks]);
     EXPECT_LE(site.live_bytes, site.sums[format::bytes]);
@@ -100,6 +104,7 @@ void expect_within_totals(const format::recording& recording, const heap_finding
   }
   EXPECT_LE(sum, totals.allocations);
   EXPECT_LE(live_sum, live);
+  EXPECT_LE(frees, totals.frees);
   EXPECT_LE(memory.peak_bytes, totals.bytes);
   EXPECT_LE(memory.end_bytes, totals.bytes);
   EXPECT_LE(memory.peak_blocks, totals.allocations);

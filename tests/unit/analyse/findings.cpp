@@ -70,6 +70,7 @@ TEST(findings, samples_add_up_to_what_each_thread_is_known_to_have_allocated) {
   format::recording recording = recording_of({{.blocks = 460, .own_frees = 400}, {.blocks = 140, .own_frees = 140}});
   recording.program.mode = "sampled";
   recording.threads[0].allocations = 240;
+  recording.threads[0].frees = 220;
   recording.cells[{1, 0, 0}][format::spread] = 46'000;
   recording.cells[{2, 0, 0}][format::spread] = 14'000;
   const heap_findings findings = find(recording);

@@ -343,7 +343,7 @@ TEST(predict, the_cost_of_the_heap_bounds_the_time_of_the_program) {
 TEST(predict, samples_leave_a_wider_range) {
   format::recording recording = recording_of({{.blocks = 1'000'000, .own_frees = 1'000'000}});
   recording.program.mode = "sampled";
-  recording.threads[0].allocations = 1'000'000;
+  recording.threads[0].allocations = recording.threads[0].frees = 1'000'000;
   recording.cells[{1, 0, 0}][format::spread] = 100'000ULL * 100'000ULL;  // a deviation of a tenth
   const cost_model costs = simple_costs();
   const site_prediction prediction = predicted(recording, costs);
