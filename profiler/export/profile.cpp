@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -77,13 +79,45 @@ void profile::add(const sample& sample) {
   }
 }
 
+namespace {
+
+// Sets the heap measures of a site's samples so that each adds up to the figure of the report, which is reconciled with
+// the exact totals where the recording is sampled. The values keep their shares, and are rounded by their running sums.
+void scale_to(const analyse::site& site, std::span<sample> samples) {
+  const std::pair<measure, std::uint64_t> figures[] = {{allocations, site.sums[format::blocks]},
+                                                       {bytes, site.sums[format::bytes]},
+                                                       {freed_by_same_thread, site.freed_by_same_thread},
+                                                       {remote_frees, site.remote_frees},
+                                                       {in_use, site.live},
+                                                       {short_lived, site.short_lived},
+                                                       {reallocs, site.sums[format::reallocs]},
+                                                       {copied_bytes, site.sums[format::copied]}};
+  for (const auto& [number, figure] : figures) {
+    double whole = 0;
+    for (const sample& sample : samples) whole += static_cast<double>(sample.sums[number]);
+    if (whole == 0) {
+      samples.front().sums[number] = figure;  // rounding alone makes it more than 0
+      continue;
+    }
+    const double factor = static_cast<double>(figure) / whole;
+    double sum = 0, scaled_sum = 0;
+    for (sample& sample : samples) {
+      sum += static_cast<double>(sample.sums[number]);
+      const double scaled_before = std::exchange(scaled_sum, std::round(sum * factor));
+      sample.sums[number] = static_cast<std::uint64_t>(scaled_sum - scaled_before);
+    }
+  }
+}
+
+}  // namespace
+
 void profile::add_heap(const analyse::heap_findings& heap) {
-  std::map<std::uint32_t, std::string_view> categories;  // by site
-  for (const analyse::site& site : heap.sites) categories[site.number] = analyse::name(site.category);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> frees;  // by site and owner
   for (const auto& [key, value] : recording_.cells) frees[{key.site, key.owner}] += value[format::frees];
+  std::map<std::uint32_t, std::vector<sample>> activities;  // by site
   for (const auto& [key, value] : recording_.cells) {
-    sample activity = {key.site, key.owner, key.actor, sample_source::heap, categories[key.site], {}, {}};
+    sample& activity = activities[key.site].emplace_back();
+    activity = {key.site, key.owner, key.actor, sample_source::heap, {}, {}, {}};
     values& heap_sums = activity.sums;
     heap_sums[allocations] = value[format::blocks];
     heap_sums[bytes] = value[format::bytes];
@@ -92,12 +126,17 @@ void profile::add_heap(const analyse::heap_findings& heap) {
     heap_sums[copied_bytes] = value[format::copied];
     if (key.owner == key.actor) {
       const std::uint64_t freed_blocks = frees[{key.site, key.owner}];
-      if (recording_.is_of_last_image(key.site))
-        heap_sums[in_use] = value[format::blocks] - std::min(value[format::blocks], freed_blocks);
+      heap_sums[in_use] = value[format::blocks] - std::min(value[format::blocks], freed_blocks);
       for (std::size_t index = 0; index < format::short_lived_buckets; ++index)
         heap_sums[short_lived] += value[format::life_buckets + index];
     }
-    add(activity);
+  }
+  for (const analyse::site& site : heap.sites) {
+    scale_to(site, activities[site.number]);
+    for (sample& activity : activities[site.number]) activity.category = analyse::name(site.category);
+  }
+  for (const auto& [site, of_site] : activities) {
+    for (const sample& activity : of_site) add(activity);
   }
 }
 

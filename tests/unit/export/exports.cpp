@@ -71,6 +71,32 @@ TEST(exports, a_profile_has_all_that_was_counted) {
   EXPECT_EQ(profile.used_measures().size(), measure_count - 2);  // no reallocs
 }
 
+TEST(exports, a_profile_of_samples_adds_up_to_the_exact_totals) {
+  format::recording recording =
+      analyse::recording_of({{.blocks = 900, .own_frees = 300, .other_frees = 550}, {.blocks = 77, .own_frees = 77}});
+  recording.program.mode = "sampled";
+  recording.program.interval = 16'384;
+  recording.cells[{1, 1, 1}] = recording.cells.counts_of({1, 0, 0});
+  for (auto& [key, value] : recording.cells) value[format::spread] = value[format::blocks] * 200;
+  recording.threads[0].allocations = 870;
+  recording.threads[0].bytes = 87'000;
+  recording.threads[0].frees = 360;
+  recording.threads[1].allocations = 910;
+  recording.threads[1].bytes = 91'000;
+  recording.threads[1].frees = 820;
+  analyse::analysis analysis(recording);
+  const profile profile(analysis);
+  const values sums = sums_of(profile);
+  EXPECT_EQ(sums[allocations], 1780U);
+  EXPECT_EQ(sums[bytes], 178'000U);
+  EXPECT_LE(sums[freed_by_same_thread] + sums[remote_frees], 1180U);
+  EXPECT_GT(sums[freed_by_same_thread] + sums[remote_frees], 1100U);
+  EXPECT_LE(sums[in_use], 600U);
+  std::uint64_t largest = 0;
+  for (const sample& sample : profile.samples()) largest = std::max(largest, sample.sums[allocations]);
+  EXPECT_NEAR(static_cast<double>(largest), 870, 30) << "each thread keeps its share";
+}
+
 TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
   analyse::analysis analysis(example_recording());
   const profile profile(analysis);
