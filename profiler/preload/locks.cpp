@@ -268,7 +268,7 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
   if (is_skipped) {
     weight_ = 0;
   } else if (sampled_locker != nullptr && type != format::lock_type::condition) {
-    weight_ = guard.self().samples_of_locks.take_weight(lock, caller.address, clock_ticks());
+    weight_ = guard.self().samples_of_locks.take_weight(lock, caller.address, processor_nanoseconds);
   }
   site_ = site_from(guard.self(), caller);
   lock_entry* const entry = entry_of(lock, type, site_);
@@ -283,7 +283,7 @@ void acquisition::begin_wait() noexcept {
   if (guard) look_for_releases(guard.self());
   if (guard && type_ == format::lock_type::semaphore) give_up_own(guard.self(), address_);
   if (guard && type_ != format::lock_type::condition) {
-    has_mark_ = header().interval == 0 || guard.self().samples_of_waits.takes_next(clock_ticks());
+    has_mark_ = header().interval == 0 || guard.self().samples_of_waits.takes_next(processor_nanoseconds);
     release_log* const log = has_mark_ && !is_excess(*entry_) ? log_of(*entry_) : nullptr;
     if (log != nullptr) log->begin_wait(clock_ticks());
     // The mark is set before the thread begins to wait, so the holder that releases the lock sees the mark.

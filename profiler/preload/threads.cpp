@@ -368,8 +368,8 @@ void thread::outlive_dispatch() noexcept {
 void thread::begin_lock_samples() noexcept {
   if (header().interval == 0) return;
   const std::uint64_t now = clock_ticks();
-  samples_of_locks.set_up(now ^ reinterpret_cast<std::uintptr_t>(this), now);
-  samples_of_waits.set_up(now + reinterpret_cast<std::uintptr_t>(this), now);
+  samples_of_locks.set_up(now ^ reinterpret_cast<std::uintptr_t>(this));
+  samples_of_waits.set_up(now + reinterpret_cast<std::uintptr_t>(this));
 }
 
 // It has lost sight of the locks that it held. While no locks were recorded, it chose to skip the next billion.

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -68,12 +67,6 @@ bool has_windows() noexcept {
          is_recorded() && header().interval != 0 && (header().sources & format::source_bit(format::call_kind)) != 0;
 }
 
-std::uint64_t processor_ns() noexcept {
-  timespec now{};
-  own_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
-  return format::nanoseconds_of(now);
-}
-
 // The frame of SIGSYS and its handler need more room than small signal stacks have. The wrapper of sigaltstack()
 // replaces them; this finds those that the program has set by an instruction of its own.
 bool has_small_signal_stack() noexcept {
@@ -123,19 +116,19 @@ void begin_gap(std::uint16_t weight) noexcept {
   const std::uint64_t gap = draw_gap(random_bits(), weight) * std::uint64_t{own_window.steps};
   own_window.gap = static_cast<std::uint32_t>(std::min(gap, std::uint64_t{1} << 30));
   if (own_window.gap == 0 && turn_on()) {
-    if (own_window.opened_at == 0) own_window.opened_at = processor_ns();
+    if (own_window.opened_at == 0) own_window.opened_at = processor_nanoseconds();
     return open_block();
   }
   own_window.phase = window_phase::closed;
   turn_off();
-  own_window.closed_at = own_window.is_new ? 0 : processor_ns();
+  own_window.closed_at = own_window.is_new ? 0 : processor_nanoseconds();
   tarn_steps_left = static_cast<std::int32_t>(own_window.gap) - 2;  // the last step of the gap leads
 }
 
 void lead() noexcept {
   own_window.phase = window_phase::leading;
   if (!turn_on()) own_window.phase = window_phase::closed;
-  own_window.opened_at = processor_ns();
+  own_window.opened_at = processor_nanoseconds();
   tarn_steps_left = 0;
 }
 
@@ -151,7 +144,7 @@ void choose_pace() noexcept {
     own_window.opened_at = 0;
     return;
   }
-  const std::uint64_t time = processor_ns(), cost = calls * call_ns;
+  const std::uint64_t time = processor_nanoseconds(), cost = calls * call_ns;
   if (own_window.opened_at != 0) {
     const std::uint64_t plain_ns = plain_part(time - own_window.opened_at, cost);
     own_window.pace = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(4 * cost / plain_ns, 1, max_pace));
@@ -164,7 +157,7 @@ std::uint64_t decay(std::uint64_t sum) noexcept { return sum - sum / inverse_dec
 // Chooses the weight and the length of the next blocks.
 std::uint16_t next_weight() noexcept {
   call_window& now = own_window;
-  const std::uint64_t time = processor_ns();
+  const std::uint64_t time = processor_nanoseconds();
   const std::uint64_t calls = now.dispatched + now.children * calls_of_thread;  // children are dispatched, too
   const std::uint64_t cost = now.dispatched * call_ns + window_ns;
   const std::uint64_t open_ns = time - now.opened_at;
@@ -194,7 +187,7 @@ void end_block() noexcept {
     return open_block();
   }
   if (own_window.opened_at == 0) {  // the first block after those: its time tells what the next ones take
-    own_window.opened_at = processor_ns();
+    own_window.opened_at = processor_nanoseconds();
     return open_block();
   }
   begin_gap(next_weight());

@@ -3,24 +3,26 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "profiler/preload/base/chance.hpp"
 
 namespace tarn::preload {
 
 // Records each event of one thread with the probability 1 / W, independently of all others. The thread chooses W from
-// its past alone: the mean time between its events, of which the last ones count most. All zeroes until it is set up.
+// its past alone: the mean CPU time between its events, of which the last ones count most. Elapsed time would not do: a
+// thread that mostly waits for others would record as often as if all of it were its own. All zeroes until it is set
+// up.
 class event_gaps {
  public:
   struct cost {
-    std::uint64_t ticks;          // what recording one event takes, of the clock
-    std::uint64_t inverse_share;  // a thread spends at most one tick in this many on it
+    std::uint64_t nanoseconds;    // what recording one event takes
+    std::uint64_t inverse_share;  // a thread spends at most one nanosecond of its CPU time in this many on it
   };
 
-  void set_up(std::uint64_t seed, std::uint16_t weight, std::uint64_t now) noexcept {
+  void set_up(std::uint64_t seed, std::uint16_t weight) noexcept {
     random_.set_up(seed);
     draw(weight);
-    last_draw_ = now;
   }
   // Passes an event, and returns true when it is not recorded. After one that is, draw_next() must follow.
   // The events of a signal's handler that comes in between are skipped: signals come there more often than elsewhere,
@@ -35,14 +37,15 @@ class event_gaps {
   bool is_due() const noexcept { return is_due_; }
   // Returns how many events a recorded one stands for.
   std::uint16_t weight() const noexcept { return weight_; }
-  // Draws the distance to the next recorded event. The event at the clock's time `now` is recorded.
-  void draw_next(std::uint64_t now, cost cost_of_one, std::uint16_t largest_weight) noexcept {
-    const std::uint64_t elapsed = now - last_draw_;
-    last_draw_ = now;
-    ticks_ = ticks_ / 2 + (elapsed > cost_of_one.ticks ? elapsed - cost_of_one.ticks : 0);
-    events_ = events_ / 2 + skipped_events_ + 1;
-    const std::uint64_t weight = cost_of_one.ticks * cost_of_one.inverse_share * events_ / (ticks_ + 1);
-    draw(static_cast<std::uint16_t>(std::clamp<std::uint64_t>(weight, 1, largest_weight)));
+  // Draws the distance to the next recorded event. `processor_ns` returns the thread's CPU time in nanoseconds, or 0
+  // where it is not known. That takes as long as the rest of this, so it is asked for at one draw in four.
+  template <class Clock>
+  void draw_next(cost cost_of_one, std::uint16_t largest_weight, Clock processor_ns) noexcept {
+    events_since_look_ += skipped_events_ + 1;
+    if (largest_weight == 1) return draw(1);
+    if (draws_since_look_++ == 0) look(cost_of_one, processor_ns());
+    if (draws_since_look_ == draws_of_look) draws_since_look_ = 0;
+    draw(std::min(weight_, largest_weight));
   }
   // Skips the next billion events.
   void skip_many() noexcept {
@@ -51,6 +54,7 @@ class event_gaps {
   }
 
  private:
+  static constexpr std::uint32_t draws_of_look = 4;
   static constexpr std::uint32_t longest_delay = 4096;  // in events, where a handler has jumped out of the due one
 
   // Counts down, and returns false when nothing was left. A signal's handler sees the count before it or after it.
@@ -70,14 +74,29 @@ class event_gaps {
     is_due_ = false;
   }
 
+  // Chooses the weight.
+  void look(cost cost_of_one, std::uint64_t processor_ns) noexcept {
+    if (processor_ns <= looked_at_) return;
+    const std::uint64_t elapsed = processor_ns - looked_at_, spent = draws_of_look * cost_of_one.nanoseconds;
+    looked_at_ = processor_ns;
+    plain_ns_ = plain_ns_ / 2 + (elapsed > spent ? elapsed - spent : 0);
+    events_ = events_ / 2 + events_since_look_;
+    events_since_look_ = 0;
+    const std::uint64_t weight = cost_of_one.nanoseconds * cost_of_one.inverse_share * events_ / (plain_ns_ + 1);
+    weight_ =
+        static_cast<std::uint16_t>(std::clamp<std::uint64_t>(weight, 1, std::numeric_limits<std::uint16_t>::max()));
+  }
+
   std::uint32_t remaining_events_ = 0;  // until the next one that is recorded
   bool is_due_ = false;                 // it has come, and the next distance is not drawn
   std::uint16_t weight_ = 0;
   random_numbers random_;
   std::uint32_t skipped_events_ = 0;  // before the next recorded one
-  std::uint64_t last_draw_ = 0;       // by the clock
-  // Decaying sums of the events, and of the time between them without that of recording.
-  std::uint64_t ticks_ = 0, events_ = 0;
+  std::uint32_t draws_since_look_ = 0;
+  std::uint64_t events_since_look_ = 0;
+  std::uint64_t looked_at_ = 0;  // by the thread's CPU time, which begins at 0
+  // Decaying sums of the events, and of the CPU time between them without that of recording.
+  std::uint64_t plain_ns_ = 0, events_ = 0;
 };
 
 }  // namespace tarn::preload

@@ -29,4 +29,11 @@ inline std::uint64_t clock_nanoseconds() noexcept {
   return format::nanoseconds_of(now);
 }
 
+// Returns the CPU time of the calling thread in nanoseconds, or 0 once a restriction of system calls forbids to ask.
+inline std::uint64_t processor_nanoseconds() noexcept {
+  timespec now{};
+  own_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+  return format::nanoseconds_of(now);
+}
+
 }  // namespace tarn::preload

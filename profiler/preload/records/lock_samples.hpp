@@ -20,7 +20,7 @@ namespace tarn::preload {
 // The state of one thread; all zeroes until it is set up.
 class lock_samples {
  public:
-  void set_up(std::uint64_t seed, std::uint64_t now) noexcept { gaps_.set_up(seed, largest_weight(), now); }
+  void set_up(std::uint64_t seed) noexcept { gaps_.set_up(seed, largest_weight()); }
 
   // Returns true when this acquisition is not recorded, unless it has to wait.
   [[gnu::always_inline]] bool skips(const void* lock, std::uintptr_t caller) noexcept {
@@ -28,12 +28,14 @@ class lock_samples {
     const std::uint32_t* const bucket = known_pairs_[bucket_of(pair)];
     return (bucket[0] == pair || is_known_or_full(bucket, pair)) && gaps_.skips();
   }
-  // Counts an acquisition that is recorded at the clock's time `now`, and returns how many acquisitions it stands for.
-  std::uint16_t take_weight(const void* lock, std::uintptr_t caller, std::uint64_t now) noexcept {
+  // Counts an acquisition that is recorded, and returns how many acquisitions it stands for. `processor_ns` is as of
+  // event_gaps::draw_next().
+  template <class Clock>
+  std::uint16_t take_weight(const void* lock, std::uintptr_t caller, Clock processor_ns) noexcept {
     const std::uint16_t weight = add_pair(pair_of(lock, caller)) ? 1 : gaps_.weight();
     if (gaps_.is_due()) {
       count_recorded(recorded_count, 1, max_weight, doubling_counts);
-      gaps_.draw_next(now, cost_of_one, largest_weight());
+      gaps_.draw_next(cost_of_one, largest_weight(), processor_ns);
     }
     return weight;
   }
@@ -52,8 +54,8 @@ class lock_samples {
  private:
   static constexpr std::uint32_t max_weight = 128;
   static constexpr std::uint64_t doubling_counts = 1024;
-  // To record one acquisition takes some 350 ns in a server: 1,050 ticks of a clock of 3 GHz. In a loop it is 150.
-  static constexpr event_gaps::cost cost_of_one = {1050, 40};
+  // To record one acquisition takes some 350 ns in a server; in a loop it is 150.
+  static constexpr event_gaps::cost cost_of_one = {350, 100};
   static constexpr int bucket_bits = 6, bucket_pairs = 8;
 
   // Returns a number that stands for a lock and the code that acquires it; never 0.

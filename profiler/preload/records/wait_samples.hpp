@@ -19,13 +19,14 @@ namespace tarn::preload {
 // The state of one thread; all zeroes until it is set up.
 class wait_samples {
  public:
-  void set_up(std::uint64_t seed, std::uint64_t now) noexcept { gaps_.set_up(seed, largest_weight(), now); }
+  void set_up(std::uint64_t seed) noexcept { gaps_.set_up(seed, largest_weight()); }
 
-  // Returns true when the wait that begins at the clock's time `now` is to leave a mark.
-  bool takes_next(std::uint64_t now) noexcept {
+  // Returns true when the wait that begins is to leave a mark. `processor_ns` is as of event_gaps::draw_next().
+  template <class Clock>
+  bool takes_next(Clock processor_ns) noexcept {
     if (gaps_.skips()) return false;
     count_recorded(taken_count, 1, max_weight, doubling_counts);
-    gaps_.draw_next(now, cost_of_mark, largest_weight());
+    gaps_.draw_next(cost_of_mark, largest_weight(), processor_ns);
     return true;
   }
   static void begin_anew() noexcept { taken_count.store(0, std::memory_order_relaxed); }
@@ -47,8 +48,8 @@ class wait_samples {
   }
 
  private:
-  // A mark and what follows from it take the threads some 300 ns together: 1,000 ticks of a clock of 3 GHz.
-  static constexpr event_gaps::cost cost_of_mark = {1000, 40};
+  // A mark and what follows from it take the threads some 2.3 us together in a server (memcached).
+  static constexpr event_gaps::cost cost_of_mark = {2300, 100};
   static constexpr std::uint16_t max_weight = 64;
   static constexpr std::uint64_t doubling_counts = 1024;
   static std::uint16_t largest_weight() noexcept {

@@ -8,11 +8,12 @@
 #include <cstdint>
 
 #include "profiler/preload/records/held_locks.hpp"
+#include "unit/preload/cpu_clock.hpp"
 
 namespace tarn::preload {
 namespace {
 
-constexpr std::uint64_t spacing_ticks = 30;  // ticks between two acquisitions
+constexpr std::uint64_t spacing_ns = 10;  // CPU time between two acquisitions
 
 const void* lock_at(std::uintptr_t number) { return reinterpret_cast<const void*>((number + 1) * 64); }
 
@@ -23,18 +24,18 @@ class lock_samples_test : public testing::Test {
 
 TEST_F(lock_samples_test, the_first_ones_of_a_process_all_count) {
   lock_samples samples{};
-  samples.set_up(1, 0);
+  samples.set_up(1);
   for (std::uint64_t time = 0; time < full_counts; ++time) {
     ASSERT_TRUE(lock_samples::has_recorded_all());
     ASSERT_FALSE(samples.skips(lock_at(1), 7));
-    ASSERT_EQ(samples.take_weight(lock_at(1), 7, time * spacing_ticks), 1);
+    ASSERT_EQ(samples.take_weight(lock_at(1), 7, clock_at(time * spacing_ns)), 1);
   }
   lock_samples second{};
-  second.set_up(2, 0);  // one more may have been drawn before
+  second.set_up(2);  // one more may have been drawn before
   std::uint64_t recorded = 0;
   for (std::uint64_t time = 0; time < 10'000; ++time) {
     if (second.skips(lock_at(1), 7)) continue;
-    second.take_weight(lock_at(1), 7, time * spacing_ticks);
+    second.take_weight(lock_at(1), 7, clock_at(time * spacing_ns));
     ++recorded;
   }
   EXPECT_FALSE(lock_samples::has_recorded_all());
@@ -48,11 +49,11 @@ TEST_F(lock_samples_test, counts_are_right_in_the_mean_and_so_is_their_error) {
   for (int run = 0; run < runs; ++run) {
     lock_samples::begin_anew();
     lock_samples samples{};
-    samples.set_up(static_cast<std::uint64_t>(run) + 1, 0);
+    samples.set_up(static_cast<std::uint64_t>(run) + 1);
     std::uint64_t count = 0, spread = 0, recorded = 0;
     for (std::uint64_t time = 0; time < times; ++time) {
       if (samples.skips(lock_at(1), 7)) continue;
-      const std::uint64_t weight = samples.take_weight(lock_at(1), 7, time * spacing_ticks);
+      const std::uint64_t weight = samples.take_weight(lock_at(1), 7, clock_at(time * spacing_ns));
       count += weight;
       spread += weight * (weight - 1);
       ++recorded;
@@ -70,18 +71,18 @@ TEST_F(lock_samples_test, counts_are_right_in_the_mean_and_so_is_their_error) {
 
 TEST_F(lock_samples_test, each_lock_is_first_seen_at_each_place) {
   lock_samples samples{};
-  samples.set_up(3, 0);
+  samples.set_up(3);
   std::uint64_t now = 0;
   while (lock_samples::has_recorded_all()) {
-    if (!samples.skips(lock_at(0), 1)) samples.take_weight(lock_at(0), 1, now += spacing_ticks);
+    if (!samples.skips(lock_at(0), 1)) samples.take_weight(lock_at(0), 1, clock_at(now += spacing_ns));
   }
-  for (int time = 0; time < 1'000'000; ++time, now += spacing_ticks) {  // the weight grows
-    if (!samples.skips(lock_at(0), 1)) samples.take_weight(lock_at(0), 1, now);
+  for (int time = 0; time < 1'000'000; ++time, now += spacing_ns) {  // the weight grows
+    if (!samples.skips(lock_at(0), 1)) samples.take_weight(lock_at(0), 1, clock_at(now));
   }
   for (std::uintptr_t number = 1; number <= 20; ++number) {
     for (std::uintptr_t caller = 2; caller <= 3; ++caller) {
       ASSERT_FALSE(samples.skips(lock_at(number), caller));
-      EXPECT_EQ(samples.take_weight(lock_at(number), caller, now), 1);
+      EXPECT_EQ(samples.take_weight(lock_at(number), caller, clock_at(now)), 1);
     }
   }
   // A thread that takes more than it remembers is not slowed down by it.
@@ -89,7 +90,7 @@ TEST_F(lock_samples_test, each_lock_is_first_seen_at_each_place) {
   for (int round = 0; round < 10; ++round) {
     for (std::uintptr_t number = 0; number < 10'000; ++number) {
       if (samples.skips(lock_at(number), 4)) continue;
-      samples.take_weight(lock_at(number), 4, now += spacing_ticks);
+      samples.take_weight(lock_at(number), 4, clock_at(now += spacing_ns));
       ++recorded;
     }
   }
@@ -98,11 +99,11 @@ TEST_F(lock_samples_test, each_lock_is_first_seen_at_each_place) {
 
 TEST_F(lock_samples_test, a_thread_that_takes_locks_seldom_records_all) {
   lock_samples samples{};
-  samples.set_up(4, 0);
+  samples.set_up(4);
   constexpr std::uint64_t seldom = 100'000;
   for (std::uint64_t time = 0; time < 100'000; ++time) {
     ASSERT_FALSE(samples.skips(lock_at(1), 7));
-    ASSERT_EQ(samples.take_weight(lock_at(1), 7, time * seldom), 1);
+    ASSERT_EQ(samples.take_weight(lock_at(1), 7, clock_at(time * seldom)), 1);
   }
   EXPECT_FALSE(lock_samples::has_recorded_all()) << "the weight could have grown";
 }

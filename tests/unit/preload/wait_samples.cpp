@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "unit/preload/cpu_clock.hpp"
+
 namespace tarn::preload {
 namespace {
 
@@ -17,22 +19,22 @@ class wait_samples_test : public testing::Test {
 };
 
 TEST_F(wait_samples_test, the_first_ones_of_a_process_all_leave_a_mark) {
-  samples.set_up(1, 0);
-  for (std::uint64_t time = 0; time < full_counts; ++time) ASSERT_TRUE(samples.takes_next(time * 100));
+  samples.set_up(1);
+  for (std::uint64_t time = 0; time < full_counts; ++time) ASSERT_TRUE(samples.takes_next(clock_at(time * 100)));
 }
 
 TEST_F(wait_samples_test, few_leave_a_mark_where_waits_are_frequent) {
-  samples.set_up(1, 0);
+  samples.set_up(1);
   constexpr std::uint64_t waits = 1'000'000, short_gap = 3000;
   std::uint64_t marks = 0;
-  for (std::uint64_t time = 0; time < waits; ++time) marks += samples.takes_next(time * short_gap) ? 1 : 0;
+  for (std::uint64_t time = 0; time < waits; ++time) marks += samples.takes_next(clock_at(time * short_gap)) ? 1 : 0;
   EXPECT_LT(marks * 10, waits);
   EXPECT_GT(marks, waits / 64);
 }
 
 TEST_F(wait_samples_test, all_leave_a_mark_where_waits_are_rare) {
-  samples.set_up(1, 0);
-  for (std::uint64_t time = 0; time < 100'000; ++time) ASSERT_TRUE(samples.takes_next(time * 100'000));
+  samples.set_up(1);
+  for (std::uint64_t time = 0; time < 100'000; ++time) ASSERT_TRUE(samples.takes_next(clock_at(time * 1'000'000)));
 }
 
 TEST_F(wait_samples_test, waits_without_a_mark_are_added_up_for_each_cell_until_they_are_taken) {
