@@ -176,6 +176,7 @@ enum work_counter : std::size_t {
   walks,
   window_steps,    // calls of hooked functions, up to the last decision of each thread
   recorded_locks,  // acquisitions that are recorded while others are skipped
+  lock_ticks,      // those with their waits and releases; some are timed, and count for all
   work_counter_count
 };
 
@@ -197,9 +198,9 @@ enum work_item : std::size_t {
   walk_margin,
   step_work,
   heap_work,           // allocations with their frees
-  frame_work,          // unused: frames are timed
+  timed_lock_work,     // nanoseconds of acquisitions that are recorded, with their releases, where they can be timed
   lock_work,           // acquisitions that pass, with their releases
-  recorded_lock_work,  // acquisitions that are recorded, with their releases
+  recorded_lock_work,  // acquisitions that are recorded, with their releases, for the part that is not timed
   start_work,          // starts of programs
   work_item_count
 };

@@ -44,6 +44,7 @@ recorder_rounds::prices recorder_rounds::min_prices() const {
   for (const auto item : {format::step_work, format::sample_margin, format::window_margin, format::walk_margin})
     result[item] = min_ns(plain_, item);
   std::fill_n(result.begin(), std::size_t{format::timed_items}, 1.0);
+  result[format::timed_lock_work] = 1;
   if (const work_times& last = recorded_.back(); last.changes_of_thread > 0) {
     const double calls_ns = last.dispatches_of_thread * result[format::dispatch_margin];
     result[format::thread_margin] = std::max(added_ns(format::thread_margin) - calls_ns, 0.0) / last.changes_of_thread;

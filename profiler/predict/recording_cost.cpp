@@ -29,7 +29,7 @@ constexpr std::array<work_kind, format::work_item_count> kind_of_item = {
     work_kind::stacks,   // walk_margin
     work_kind::calls,    // step_work
     work_kind::heap,     // heap_work
-    work_kind::heap,     // frame_work
+    work_kind::locks,    // timed_lock_work
     work_kind::locks,    // lock_work
     work_kind::locks,    // recorded_lock_work
     work_kind::start,    // start_work
@@ -88,6 +88,7 @@ std::array<std::uint64_t, format::work_item_count> amounts_of(const format::reco
     amounts[kind] = format::nanoseconds(recording.clock, recording.work.counts[kind]);
     amounts[format::timed_items + kind] = recording.work.counts[format::timed_counters + kind];
   }
+  amounts[format::timed_lock_work] = format::nanoseconds(recording.clock, recording.work.counts[format::lock_ticks]);
   amounts[format::step_work] = recording.work.counts[format::window_steps];
   amounts[format::start_work] = recording.images;
   for (const format::thread_facts& thread : recording.threads) amounts[format::heap_work] += thread.allocations;

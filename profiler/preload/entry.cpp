@@ -146,7 +146,7 @@ void read_python_frames(thread& self, const caller& caller) noexcept {
 [[gnu::noinline]] stack_cache::cached_stack& known_stack(thread& self, const caller& caller) noexcept {
   if (runs_python()) [[unlikely]] {
     std::optional<brief_work_timer> timer;
-    if (self.timed_python_reads.take(self.python_reads++)) timer.emplace(format::walk_ticks);
+    if (self.timed_python_reads.take()) timer.emplace(format::walk_ticks);
     return python_stack_at(self, caller);
   }
   stack_cache::cached_stack* const cached = self.stacks()->find(caller);

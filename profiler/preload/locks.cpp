@@ -260,6 +260,8 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
   const bool is_chosen = sampled_locker != nullptr;
   entry guard;
   if (!guard) return;
+  is_timed_ = guard.self().timed_acquisitions.take();
+  const auto timed = timer();
   if (sampled_locker != nullptr) count_work(format::recorded_locks, 1);
   // The first acquisition of a thread makes it known, so nothing has chosen it. In the row of an ended thread it is one
   // of many, too.
@@ -277,8 +279,13 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
   if (cell_ != nullptr) entry_ = entry;
 }
 
+std::optional<brief_work_timer> acquisition::timer() const noexcept {
+  return is_timed_ ? std::optional<brief_work_timer>(std::in_place, format::lock_ticks) : std::nullopt;
+}
+
 void acquisition::begin_wait() noexcept {
   if (entry_ == nullptr) return;
+  const auto timed = timer();
   entry guard;
   if (guard) look_for_releases(guard.self());
   if (guard && type_ == format::lock_type::semaphore) give_up_own(guard.self(), address_);
@@ -415,6 +422,7 @@ void acquisition::count(format::lock_counter counter) noexcept {
 
 void acquisition::note_success(bool is_shared) noexcept {
   if (entry_ == nullptr) return;
+  const auto timed = timer();
   entry guard;
   if (!guard) return;
   thread& self = guard.self();
@@ -472,6 +480,7 @@ void acquisition::push_semaphore(thread& self, std::uint64_t now) noexcept {
 
 void acquisition::note_failure() noexcept {
   if (entry_ == nullptr) return;
+  const auto timed = timer();
   entry guard;
   if (!guard) return;
   if (waiting_since_ != 0) weight_ = 1;  // a wait that fails takes long, so they are few
@@ -481,6 +490,7 @@ void acquisition::note_failure() noexcept {
 
 void acquisition::finish_condition_wait(bool was_woken) noexcept {
   if (entry_ == nullptr) return;
+  const auto timed = timer();
   entry guard;
   if (!guard) return;
   count(was_woken ? format::acquisitions : format::refused);
@@ -491,6 +501,8 @@ void acquisition::finish_condition_wait(bool was_woken) noexcept {
 void note_release(const void* lock, const caller& caller) noexcept {
   entry guard;
   if (!guard) return;
+  std::optional<brief_work_timer> timed;
+  if (guard.self().timed_releases.take()) timed.emplace(format::lock_ticks);
   held_lock* const released = guard.self().locks.find(lock);
   if (released == nullptr) return note_foreign_release(lock);
   if (waiter_count(lock).load(std::memory_order_relaxed) != 0) name_holder(guard.self(), *released, caller);
@@ -502,6 +514,8 @@ void note_release(const void* lock, const caller& caller) noexcept {
 void note_post(const void* semaphore, const caller& caller) noexcept {
   entry guard;
   if (!guard) return;
+  std::optional<brief_work_timer> timed;
+  if (guard.self().timed_releases.take()) timed.emplace(format::lock_ticks);
   held_lock* const hold = guard.self().semaphores.find(semaphore);
   if (hold == nullptr) {
     lock_entry* const entry = knows_holders() ? known_entry(semaphore) : nullptr;

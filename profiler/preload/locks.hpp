@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "profiler/format/region.hpp"
 #include "profiler/preload/entry.hpp"
 #include "profiler/preload/records/open_use.hpp"
+#include "profiler/preload/records/region.hpp"
 #include "profiler/preload/stacks/stack.hpp"
 #include "profiler/preload/threads.hpp"
 
@@ -138,6 +140,7 @@ class acquisition {
   void finish_condition_wait(bool was_woken) noexcept;
 
  private:
+  std::optional<brief_work_timer> timer() const noexcept;
   void count(format::lock_counter counter) noexcept;
   void open_wait(thread& self) noexcept;
   void push_semaphore(thread& self, std::uint64_t now) noexcept;
@@ -156,6 +159,7 @@ class acquisition {
   format::lock_type type_;
   bool can_block_;
   bool has_mark_ = false;  // while it waits, the lock's holder sees that
+  bool is_timed_ = false;  // the recorder's work for it is
   std::uint64_t waiting_since_ = 0, holder_ = 0;
 };
 

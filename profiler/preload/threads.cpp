@@ -387,7 +387,8 @@ bool thread::set_up(std::uint32_t number) noexcept {
   pointer_ = __builtin_thread_pointer();
   record_ = record_at<format::thread_record>(made_at);
   record_->image = image();
-  for (timed_turns* const turns : {&timed_python_reads, &timed_allocations, &timed_frees}) turns->set_up(number);
+  for (timed_turns* const turns : {&timed_allocations, &timed_frees}) turns->set_up(number);
+  for (counting_turns* const turns : {&timed_python_reads, &timed_acquisitions, &timed_releases}) turns->set_up(number);
   // Each thread draws its first distance, so that many threads that allocate little are sampled as often as one that
   // allocates much.
   if (const std::uint64_t interval = header().interval; interval != 0) {

@@ -83,12 +83,12 @@ class thread {
   void note_walk() noexcept;
 
   format::thread_record& counts() noexcept { return *record_; }
-  std::uint64_t python_reads = 0;  // of its Python frames
-  timed_turns timed_python_reads;
-  timed_turns timed_allocations, timed_frees;  // where each block is counted
-  sampler samples;                             // chooses the samples
-  trace_excerpt trace;                         // records its events, one by one
-  held_locks locks;                            // the locks that it holds
+  counting_turns timed_python_reads;                  // of its Python frames
+  counting_turns timed_acquisitions, timed_releases;  // those that are recorded
+  timed_turns timed_allocations, timed_frees;         // where each block is counted
+  sampler samples;                                    // chooses the samples
+  trace_excerpt trace;                                // records its events, one by one
+  held_locks locks;                                   // the locks that it holds
   held_semaphores semaphores;
   lock_samples samples_of_locks;
   wait_samples samples_of_waits;

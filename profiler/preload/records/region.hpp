@@ -116,6 +116,17 @@ class timed_turns {
   std::uint64_t next_ = 0;
 };
 
+// Counts the pieces, too, where nothing else does.
+class counting_turns {
+ public:
+  void set_up(std::uint32_t thread) noexcept { turns_.set_up(thread); }
+  bool take() noexcept { return turns_.take(count_++); }
+
+ private:
+  timed_turns turns_;
+  std::uint64_t count_ = 0;
+};
+
 // Times a piece that is about as short as reading the clock, and counts it for all those that timed_turns leaves out.
 class brief_work_timer {
  public:
@@ -133,7 +144,8 @@ class brief_work_timer {
     inner_work_ticks = inner_before_ + ticks;
     if (ticks > others && ticks - others < work_timer::longest)
       count_work(counter_, (ticks - others) * timed_turns::weight);
-    count_work(static_cast<format::work_counter>(counter_ + format::timed_counters), 1);
+    if (counter_ < format::timed_counters)
+      count_work(static_cast<format::work_counter>(counter_ + format::timed_counters), 1);
   }
 
  private:

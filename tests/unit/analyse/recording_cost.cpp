@@ -34,6 +34,7 @@ TEST(recording_cost, timed_work_is_in_nanoseconds_and_the_rest_is_counted) {
     recording.work.counts[format::timed_counters + kind] = 10 + kind;
   recording.work.counts[format::window_steps] = 9000;
   recording.work.counts[format::recorded_locks] = 12;
+  recording.work.counts[format::lock_ticks] = 1200;
   recording.locks.resize(2);
   recording.acquisitions[{1, 0, 1}][format::acquisitions] = 40;
   recording.acquisitions[{1, 1, 1}][format::acquisitions] = 2;
@@ -53,7 +54,7 @@ TEST(recording_cost, timed_work_is_in_nanoseconds_and_the_rest_is_counted) {
   EXPECT_EQ(amounts[format::lock_work], 30U) << "of 42";
   EXPECT_EQ(amounts[format::recorded_lock_work], 12U);
   EXPECT_EQ(amounts[format::start_work], 1U);
-  EXPECT_EQ(amounts[format::frame_work], 0U) << "samples are timed with their frames";
+  EXPECT_EQ(amounts[format::timed_lock_work], 600U);
 }
 
 TEST(recording_cost, each_lock_is_recorded_where_all_are_counted) {
@@ -69,7 +70,6 @@ TEST(recording_cost, counted_blocks_are_timed_with_their_frames) {
   format::recording recording = recording_of({{.blocks = 100}});
   recording.work.counts[format::sample_ticks] = 300;
   EXPECT_EQ(amounts_of(recording)[format::sample_work], 300U);
-  EXPECT_EQ(amounts_of(recording)[format::frame_work], 0U);
 }
 
 TEST(recording_cost, is_the_sum_of_amounts_times_prices_by_kind) {
@@ -87,11 +87,11 @@ TEST(recording_cost, is_the_sum_of_amounts_times_prices_by_kind) {
     for (const format::work_item item : items) sum += 2.0 * (1 << item);
     return sum;
   };
-  EXPECT_EQ(ns_of(cost, work_kind::heap),
-            all_of({format::sample_work, format::sample_margin, format::heap_work, format::frame_work}));
+  EXPECT_EQ(ns_of(cost, work_kind::heap), all_of({format::sample_work, format::sample_margin, format::heap_work}));
   EXPECT_EQ(ns_of(cost, work_kind::calls), all_of({format::dispatch_work, format::dispatch_margin, format::window_work,
                                                    format::window_margin, format::step_work}));
-  EXPECT_EQ(ns_of(cost, work_kind::locks), all_of({format::lock_work, format::recorded_lock_work}));
+  EXPECT_EQ(ns_of(cost, work_kind::locks),
+            all_of({format::lock_work, format::timed_lock_work, format::recorded_lock_work}));
   EXPECT_EQ(ns_of(cost, work_kind::threads), all_of({format::thread_work, format::thread_margin}));
   EXPECT_EQ(ns_of(cost, work_kind::stacks), all_of({format::walk_work, format::walk_margin}));
   EXPECT_EQ(ns_of(cost, work_kind::start), all_of({format::start_work}));
