@@ -499,6 +499,7 @@ const tests = {
 
   async 'locks that could deadlock, and holders that wait'() {
     const page = await open(example_page);
+    assert.match(await page.innerText('.verdicts li >> nth=0'), /^Possible deadlock: locks\. Locks are taken in an order that could deadlock\./);
     await page.getByRole('button', {name: 'Show where'}).click();
     const summaries = await page.$$eval('.order summary', (elements) => elements.map((summary) => summary.textContent));
     assert.equal(summaries.length, 3);

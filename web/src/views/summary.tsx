@@ -186,13 +186,19 @@ function idle_text({data: {end, threads, cpu, recorder}}: View): string {
 }
 
 // Says first what is worth doing, in the sentences of the text, and what helps without a change. They are those of the
-// whole run.
-function Verdicts({view, nothing}: {view: View; nothing: string}): JSX.Element {
+// whole run. `serious` is how many orders of locks could deadlock.
+function Verdicts({view, serious, nothing}: {view: View; serious: number; nothing: string}): JSX.Element {
   const verdicts = view.data.verdicts ?? [];
   const drop_in = view.data.heap.predicted.drop_in_saves_ns;
   const idle = idle_text(view);
   return (
     <ul class="verdicts">
+      {serious > 0 && (
+        <li>
+          <strong>Possible deadlock: locks.</strong> Locks are taken in {serious === 1 ? 'an order' : `${grouped(serious)} orders`} that could deadlock.{' '}
+          <button type="button" class="link" onClick={() => view.change({tab: 'locks'})}>Show where</button>
+        </li>
+      )}
       {verdicts.map((verdict) => <li key={verdict.source}><strong>{title_of(verdict)}</strong> {shown(verdict.text)}</li>)}
       {verdicts.length === 0 && nothing && <li><strong>{nothing}</strong></li>}
       {middle(drop_in) > 0 && <li>Without a change: <code>tarn run</code> {view.format_gain({saved_ns: drop_in, at_least: false})}.</li>}
@@ -233,7 +239,7 @@ export function Summary({view}: {view: View}): JSX.Element {
   const is_judged = has_heap || has('lock') || has('system');
   const is_cut = !!data.damage && !data.sites?.length && !data.locks?.length && !data.syscalls?.length && !data.cpu?.samples;
   const nothing_text = is_cut ? 'Not known: no events could be read.'
-    : is_judged ? `No remedy found for heap, locks or system calls.${data.cpu?.samples ? '' : ' Next: tarn record --cpu shows where the CPU time goes.'}`
+    : is_judged ? `No ${serious > 0 ? 'other ' : ''}remedy found for heap, locks or system calls.${data.cpu?.samples ? '' : ' Next: tarn record --cpu shows where the CPU time goes.'}`
     : 'Not known: neither heap, locks nor system calls were recorded.';
   const counting_text = !is_judged ? 'Figures of CPU time are estimates from samples.'
     : data.recorder.mode !== 'sampled' ? 'All blocks were counted.'
@@ -243,7 +249,7 @@ export function Summary({view}: {view: View}): JSX.Element {
     <section class="summary">
       <Endless_waits view={view} />
       <Endless_waits_before view={view} />
-      <Verdicts view={view} nothing={best.length > 0 ? '' : nothing_text} />
+      <Verdicts view={view} serious={serious} nothing={best.length > 0 ? '' : nothing_text} />
       <h2>Where memory and time go</h2>
       <ul class="cards">
         {((data.memory?.peak_bytes ?? 0) > 0 || (data.memory?.peak_range?.[1] ?? 0) > 0) && (
@@ -267,12 +273,6 @@ export function Summary({view}: {view: View}): JSX.Element {
       {(data.recorder.limits?.length ?? 0) > 0 && <p class="risk">Limits reached: {data.recorder.limits!.map((reached) => `${reached.limit}: ${reached.missing} → ${reached.help}`).join('; ')}.</p>}
       {data.recorder.unrecorded_heaps && <p class="risk">{shown(data.recorder.unrecorded_heaps)}.</p>}
       {own_malloc && has_heap && <p class="risk">The program has its own operator new. Only what that takes from malloc was recorded.</p>}
-      {serious > 0 && (
-        <p class="risk">
-          Locks are taken in {serious === 1 ? 'an order' : `${grouped(serious)} orders`} that could deadlock.{' '}
-          <button type="button" class="link" onClick={() => change({tab: 'locks'})}>Show where</button>
-        </p>
-      )}
       <div class="columns">
         <div>
           <h2>What to do first</h2>
