@@ -2,6 +2,7 @@
 //   locks ROUNDS            all kinds
 //   locks samples ROUNDS    some of them so often that the recorder samples them
 //   locks crowd ROUNDS      four threads that take one lock all the time, so that many wait
+//   locks tries ROUNDS      locks of every kind that two threads try until they have them
 //   locks kept ROUNDS       a lock that three threads wait for, and one more that gives up, until the program ends
 //   locks convoy ROUNDS     threads that wait one behind the other, all because of the first holder
 //   locks queue ROUNDS      a hundred threads that wait for one holder
@@ -251,23 +252,63 @@ int take_samples() {
   return 5;
 }
 
-std::mutex tried_mutex;
-std::atomic<long> successes = 0, failures = 0;
-[[gnu::noinline]] void tries_until_it_has() {
+struct tried_mutex : std::mutex {};
+struct tried_writer : std::shared_mutex {};
+struct tried_reader : std::shared_mutex {  // the other thread writes
+  std::atomic<int> threads = 0;
+  bool try_lock() { return is_writer() ? std::shared_mutex::try_lock() : try_lock_shared(); }
+  void unlock() { is_writer() ? std::shared_mutex::unlock() : unlock_shared(); }
+  bool is_writer() {
+    thread_local const bool is_first = threads++ == 0;
+    return is_first;
+  }
+};
+struct tried_spin {
+  pthread_spinlock_t lock;
+  tried_spin() { CHECK(pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE) == 0); }
+  bool try_lock() { return pthread_spin_trylock(&lock) == 0; }
+  void unlock() { pthread_spin_unlock(&lock); }
+};
+struct tried_c11 {
+  mtx_t lock;
+  tried_c11() { CHECK(mtx_init(&lock, mtx_plain) == thrd_success); }
+  bool try_lock() { return mtx_trylock(&lock) == thrd_success; }
+  void unlock() { mtx_unlock(&lock); }
+};
+struct tried_semaphore {
+  sem_t lock;
+  tried_semaphore() { CHECK(sem_init(&lock, 0, 1) == 0); }
+  bool try_lock() { return sem_trywait(&lock) == 0; }
+  void unlock() { sem_post(&lock); }
+};
+
+template <class Lock>
+[[gnu::noinline]] void tries_until_it_has(Lock& lock, std::atomic<long>& successes, std::atomic<long>& failures) {
   using namespace std::chrono;
   for (int round = 0; round < rounds; ++round) {
-    for (; !tried_mutex.try_lock(); ++failures) std::this_thread::yield();
+    for (; !lock.try_lock(); ++failures) std::this_thread::yield();
     const auto end = steady_clock::now() + nanoseconds(200);
     while (steady_clock::now() < end) continue;
-    tried_mutex.unlock();
+    lock.unlock();
     ++successes;
   }
 }
-int try_in_turn() {
-  std::thread helper(tries_until_it_has);
-  tries_until_it_has();
+template <class Lock>
+void try_in_turn(const char* name) {
+  static Lock lock;
+  std::atomic<long> successes = 0, failures = 0;
+  std::thread helper([&] { tries_until_it_has(lock, successes, failures); });
+  tries_until_it_has(lock, successes, failures);
   helper.join();
-  std::fprintf(stderr, "tries: %ld, %ld in vain\n", successes.load(), failures.load());
+  std::fprintf(stderr, "%s: %ld, %ld in vain\n", name, successes.load(), failures.load());
+}
+int try_all_kinds() {
+  try_in_turn<tried_mutex>("tried_mutex");
+  try_in_turn<tried_writer>("tried_writer");
+  try_in_turn<tried_reader>("tried_reader");
+  try_in_turn<tried_spin>("tried_spin");
+  try_in_turn<tried_c11>("tried_c11");
+  try_in_turn<tried_semaphore>("tried_semaphore");
   return 5;
 }
 
@@ -431,7 +472,7 @@ int main(int count, char** arguments) {
   }
   if (count > 2 && std::strcmp(arguments[1], "samples") == 0) return take_samples();
   if (count > 2 && std::strcmp(arguments[1], "crowd") == 0) return form_a_crowd();
-  if (count > 2 && std::strcmp(arguments[1], "tries") == 0) return try_in_turn();
+  if (count > 2 && std::strcmp(arguments[1], "tries") == 0) return try_all_kinds();
   if (count > 2 && std::strcmp(arguments[1], "queue") == 0) return wait_in_line();
   if (count > 2 && std::strcmp(arguments[1], "foreign") == 0) return share_with_a_child();
   if (count > 2 && std::strcmp(arguments[1], "stopped") == 0) {
