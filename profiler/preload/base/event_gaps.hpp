@@ -76,7 +76,12 @@ class event_gaps {
 
   // Chooses the weight.
   void look(cost cost_of_one, std::uint64_t processor_ns) noexcept {
-    if (processor_ns <= looked_at_) return;
+    if (processor_ns == 0) return;
+    if (processor_ns < looked_at_) {  // another thread: the one of a child of fork, or a later one with the same row
+      looked_at_ = processor_ns;
+      events_since_look_ = 0;
+      return;
+    }
     const std::uint64_t elapsed = processor_ns - looked_at_, spent = draws_of_look * cost_of_one.nanoseconds;
     looked_at_ = processor_ns;
     plain_ns_ = plain_ns_ / 2 + (elapsed > spent ? elapsed - spent : 0);

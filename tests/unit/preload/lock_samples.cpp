@@ -108,6 +108,22 @@ TEST_F(lock_samples_test, a_thread_that_takes_locks_seldom_records_all) {
   EXPECT_FALSE(lock_samples::has_recorded_all()) << "the weight could have grown";
 }
 
+TEST_F(lock_samples_test, a_thread_that_counts_on_for_another_one_chooses_by_its_own_time) {
+  lock_samples samples{};
+  samples.set_up(5);
+  std::uint64_t recorded = 0;
+  for (const std::uint64_t begin : {std::uint64_t{3'600'000'000'000}, std::uint64_t{0}}) {
+    lock_samples::begin_anew();
+    recorded = 0;
+    for (std::uint64_t time = 0; time < 300'000; ++time) {
+      if (samples.skips(lock_at(1), 7)) continue;
+      samples.take_weight(lock_at(1), 7, clock_at(begin + time * spacing_ns));
+      ++recorded;
+    }
+    EXPECT_LT(recorded, 20'000U) << begin;
+  }
+}
+
 TEST(held_locks, the_newest_of_equal_ones_is_found_first) {
   held_locks locks{};
   const auto take = [&](const void* lock, std::uintptr_t caller) {
