@@ -1,6 +1,8 @@
 // The locking category "shared" for coroutines: waiting for the lock suspends the coroutine and blocks no thread.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <concepts>
 #include <coroutine>
 #include <functional>

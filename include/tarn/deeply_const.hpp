@@ -2,6 +2,8 @@
 // can see.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>

@@ -1,6 +1,8 @@
 // A cache of objects that are reused with the memory they hold: a string keeps its buffer, a vector its capacity.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <array>
 #include <cstddef>
 #include <iosfwd>

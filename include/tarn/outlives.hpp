@@ -1,6 +1,8 @@
 // Lets a pointer leave a lock or snapshot, where the object outlives it by design.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <type_traits>
 #include <utility>
 

@@ -304,10 +304,15 @@ void journal_file::create(const journal_options& options) {
     throw std::invalid_argument(target_.name() + ": journal_options::bytes is " + std::to_string(options.bytes) +
                                 ", less than one chunk of " + std::to_string(options.chunk_bytes) + " bytes");
   }
+  if (options.bytes / options.chunk_bytes > max_chunks) {
+    throw std::invalid_argument(target_.name() + ": journal_options::bytes is " + std::to_string(options.bytes) +
+                                ", more than " + std::to_string(max_chunks * options.chunk_bytes) + " with chunks of " +
+                                std::to_string(options.chunk_bytes) + " bytes");
+  }
   std::memcpy(header_.magic, magic, sizeof magic);
   header_.version = version;
   header_.chunk_bytes = options.chunk_bytes;
-  header_.chunks = std::clamp<std::uint64_t>(options.bytes / options.chunk_bytes, min_chunks, max_chunks);
+  header_.chunks = std::max<std::uint64_t>(options.bytes / options.chunk_bytes, min_chunks);
   header_.key = random_key();
   header_.check = check_of(header_);
   // Allocates all pages on the disk now, so that a full disk is an error here and not at an append.

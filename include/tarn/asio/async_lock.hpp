@@ -1,6 +1,8 @@
 // The locks of async_shared for Asio: where a coroutine continues, until when it waits, and Asio's own coroutines.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <chrono>
 #include <condition_variable>
 #include <coroutine>

@@ -3,6 +3,8 @@
 // the memory of the object that the coroutine belongs to.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <concepts>
 #include <coroutine>
 #include <cstddef>

@@ -4,11 +4,7 @@
 // `checks` define TARN_CHECKS as 1. Without a definition the headers are those of the release flavour.
 #pragma once
 
-#if defined(__clang__) ? __clang_major__ < 16 : __GNUC__ < 12
-#error "Tarn needs Clang 16 or GCC 12, or newer: on Debian 12 install clang-16 or g++; the package clang is version 14"
-#elif __cplusplus < 202002L
-#error "Tarn needs C++20: compile with -std=c++20 or newer"
-#endif
+#include <tarn/detail/language.hpp>
 
 /// 1: misuse that is hard to find is a named fault (docs/guide/checks.md).
 #ifndef TARN_CHECKS

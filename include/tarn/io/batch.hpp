@@ -1,6 +1,8 @@
 // Operates on many files at once: a few system calls for all files replace several for each.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <tarn/detail/synchronous.hpp>
 #include <tarn/io/file.hpp>
 

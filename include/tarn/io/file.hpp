@@ -1,6 +1,8 @@
 // An open file or another descriptor, with the name that its errors show.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <tarn/io/error.hpp>
 
 #include <cstddef>

@@ -16,7 +16,7 @@ namespace tarn::io {
 struct journal_options {
   /// Size of a new file, which is allocated at once. When the file is full, the oldest chunk is used again: a journal
   /// holds the newest lines, about this many bytes, and four chunks at least. An existing file keeps the size that it
-  /// was made with. Less than a chunk is an error.
+  /// was made with. Less than a chunk, or more than 2^24 chunks (1 TiB), is an error.
   std::uint64_t bytes = std::uint64_t{64} << 20;
   /// Bytes that a thread reserves at a time; a little more than the longest line. A power of two, at least 1 KiB.
   std::uint32_t chunk_bytes = 64 * 1024;

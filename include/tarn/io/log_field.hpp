@@ -1,6 +1,8 @@
 // The levels of log lines, and the fields that a line has beside its message.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <algorithm>
 #include <concepts>
 #include <cstddef>

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -344,6 +345,11 @@ class memo : tarn::detail::memo_in_child {
            entry.is_outdated.load(std::memory_order_relaxed);
   }
 
+  // Returns a later time. One beyond the clock's range is its last one.
+  static std::uint64_t after(std::uint64_t now_ms, std::uint64_t ms) noexcept {
+    return now_ms + std::min(ms, std::numeric_limits<std::uint64_t>::max() - now_ms);
+  }
+
   // Checks an entry that is due and not old. The caller is in a read section, so that the entry stays. Returns true if
   // the caller must refresh it.
   bool needs_refresh(node& entry) const noexcept {
@@ -355,7 +361,7 @@ class memo : tarn::detail::memo_in_child {
       }
     }
     const std::uint64_t now_ms = options_.now_ms();
-    if (entry.good_until_ms != 0 && now_ms + options_.refresh_ms >= entry.good_until_ms) {
+    if (entry.good_until_ms != 0 && after(now_ms, options_.refresh_ms) >= entry.good_until_ms) {
       return true;  // it stays marked: one attempt is enough
     }
     set_due(entry, now_ms);
@@ -369,8 +375,8 @@ class memo : tarn::detail::memo_in_child {
     if (entry.good_until_ms != 0) {
       due_ms = entry.good_until_ms > options_.refresh_ms ? entry.good_until_ms - options_.refresh_ms : 1;
     }
-    if (entry.source != nullptr && (due_ms == 0 || now_ms + options_.check_ms < due_ms)) {
-      due_ms = now_ms + std::max<std::uint64_t>(options_.check_ms, 1);
+    if (entry.source != nullptr && (due_ms == 0 || after(now_ms, options_.check_ms) < due_ms)) {
+      due_ms = after(now_ms, std::max<std::uint64_t>(options_.check_ms, 1));
     }
     entry.due_ms.store(due_ms, std::memory_order_relaxed);
   }
@@ -409,7 +415,7 @@ class memo : tarn::detail::memo_in_child {
 
   void set_lifetime(node& entry, std::uint64_t ttl_ms) const noexcept {
     const std::uint64_t now_ms = options_.now_ms();
-    entry.good_until_ms = ttl_ms == 0 ? 0 : now_ms + ttl_ms;
+    entry.good_until_ms = ttl_ms == 0 ? 0 : after(now_ms, ttl_ms);
     set_due(entry, now_ms);
   }
 

@@ -2,6 +2,8 @@
 // beside tarn::io.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <fmt/format.h>
 
 #include <array>

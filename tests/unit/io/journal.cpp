@@ -305,6 +305,16 @@ TEST(journal, of_less_than_a_chunk_is_refused) {
   journal(folder.path("log"), {.bytes = 1024, .chunk_bytes = 1024}).append("a journal has four chunks at least");
 }
 
+TEST(journal, of_too_many_chunks_is_refused) {
+  const io_test::folder folder;
+  for (const std::uint64_t bytes : {std::uint64_t{1} << 50, ~std::uint64_t{0}}) {
+    EXPECT_EQ(io_test::thrown<std::invalid_argument>([&] { journal log(folder.path("log"), {.bytes = bytes}); }),
+              folder.path("log") + ": journal_options::bytes is " + std::to_string(bytes) +
+                  ", more than 1099511627776 with chunks of 65536 bytes");
+    EXPECT_FALSE(std::filesystem::exists(folder.path("log")));
+  }
+}
+
 TEST(journal, a_forked_child_must_open_its_own) {
   const io_test::folder folder;
   journal log(folder.path("log"), small);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -229,6 +230,18 @@ TEST(memo, answers_grow_old) {
   EXPECT_EQ(loads, 4);
   EXPECT_EQ(answers.statistics().expirations, 2u);
   EXPECT_EQ(answers.statistics().entries, 2u);
+}
+
+TEST(memo, the_longest_times_never_end) {
+  constexpr std::uint64_t longest = std::numeric_limits<std::uint64_t>::max();
+  int loads = 0;
+  memo<int, int> answers(
+      [&](const int& key) { return ++loads, key < 0 ? std::nullopt : std::optional(key); },
+      {.ttl_ms = longest, .negative_ttl_ms = longest - 1, .check_ms = longest, .now_ms = test_clock});
+  now = 1000;
+  answers.put(2, 2, longest);
+  for (int time = 0; time < 3; ++time, now += 1'000'000'000) answers.get(1), answers.get(-1), answers.get(2);
+  EXPECT_EQ(loads, 2);
 }
 
 TEST(memo, an_answer_has_a_lifetime_of_its_own) {
