@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "profiler/symbols/names.hpp"
 
@@ -33,21 +34,39 @@ bool take(std::vector<std::string_view>& parts, std::string_view phrase) {
   return true;
 }
 
-double number_of(std::string_view text) {
+using factors = std::vector<std::pair<std::string_view, double>>;
+
+// Returns the units that a number of the metric may have.
+factors units_of(metric_kind metric) {
+  if (is_share(metric)) return {{"%", 0.01}};
+  if (metric == metric_kind::cpu_time) return {{"s", 1.0}, {"ms", 1e-3}, {"us", 1e-6}};
+  factors units = {{"", 1.0}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}};
+  if (is_of_memory(metric) || metric == metric_kind::bytes || metric == metric_kind::copied)
+    units.insert(units.end(), {{"KiB", 1024.0}, {"MiB", 0x1p20}, {"GiB", 0x1p30}});
+  return units;
+}
+
+// 0 needs no unit.
+[[noreturn]] void refuse_number(std::string_view number, std::string_view subject, metric_kind metric) {
+  const char* const examples = is_share(metric)                  ? "5 %"
+                               : metric == metric_kind::cpu_time ? "2 s, 20 ms or 300 us"
+                               : units_of(metric).size() > 5     ? "1000, 2.5M or 64 MiB"
+                                                                 : "3, 1000 or 2.5M";
+  throw wrong_limit("\"" + std::string(number) + "\" is no number for \"" + std::string(subject) +
+                    "\": it needs one such as " + examples);
+}
+
+double number_of(std::string_view text, std::string_view subject, metric_kind metric) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
-  constexpr std::array units = {std::pair{"", 1.0},       std::pair{"k", 1e3},      std::pair{"K", 1e3},
-                                std::pair{"M", 1e6},      std::pair{"G", 1e9},      std::pair{"%", 0.01},
-                                std::pair{"KiB", 1024.0}, std::pair{"MiB", 0x1p20}, std::pair{"GiB", 0x1p30},
-                                std::pair{"s", 1.0},      std::pair{"ms", 1e-3},    std::pair{"us", 1e-6}};
-  const auto* const factor =
-      std::find_if(units.begin(), units.end(), [&](const auto& scale) { return unit == scale.first; });
-  if (error != std::errc() || factor == units.end() || !std::isfinite(value) || value < 0) {
-    throw wrong_limit("\"" + std::string(text) + "\" is no number such as 3, 1000, 2.5M, 64 MiB, 5 % or 20 ms");
+  if (error != std::errc() || !std::isfinite(value) || value < 0) refuse_number(text, subject, metric);
+  if (value == 0 && unit.empty()) return 0;
+  for (const auto& [name, factor] : units_of(metric)) {
+    if (unit == name) return value * factor;
   }
-  return value * factor->second;
+  refuse_number(text, subject, metric);
 }
 
 double value_of(metric_kind metric, const location_sums& sums) {
@@ -126,10 +145,12 @@ figure_range processor_range(const limit& limit, const totals& whole) {
 
 }  // namespace
 
-limit limit_of(std::string_view text, double maximum) {
+namespace {
+
+// Returns the limit without its number.
+limit subject_of(std::string_view text) {
   limit limit;
   limit.text = text;
-  limit.maximum = maximum;
   std::vector<std::string_view> left = words_of(text);
   for (const auto candidate :
        {heap_category::same_thread, heap_category::cross_thread, heap_category::start_up, heap_category::kept}) {
@@ -185,6 +206,16 @@ limit limit_of(std::string_view text, double maximum) {
   return limit;
 }
 
+}  // namespace
+
+limit limit_of(std::string_view text, double maximum) {
+  limit limit = subject_of(text);
+  std::array<char, 32> number{};
+  const char* const end = std::to_chars(number.data(), number.data() + number.size(), maximum).ptr;
+  limit.maximum = number_of({number.data(), end}, text, limit.metric);
+  return limit;
+}
+
 limit limit_of(std::string_view expression) {
   const std::size_t sign = expression.find("<=");
   if (sign == std::string_view::npos) {
@@ -201,7 +232,9 @@ limit limit_of(std::string_view expression) {
     number.remove_suffix(unit.size());
     complete += unit;
   }
-  return limit_of(complete, number_of(number));
+  limit limit = subject_of(complete);
+  limit.maximum = number_of(number, complete, limit.metric);
+  return limit;
 }
 
 bool is_at(const limit& limit, std::string_view function) { return is_called(function, limit.function); }

@@ -43,9 +43,13 @@ void read_limits(const std::string& path, std::vector<limit>& limits, double& re
       if (key != "max" && key != "requests")
         fail(exit_code::io_error, "{}: unknown key \"{}\"; the keys are max and requests", path, key.str());
     }
-    if (requests == 0) requests = file["requests"].value_or(0.0);
+    if (const toml::node* const number = file.get("requests"); requests == 0 && number != nullptr) {
+      requests = number->value<double>().value_or(0);
+      if (!(requests > 0)) fail(exit_code::io_error, "{}: requests is not a number above 0", path);
+    }
     const toml::table* const maxima = file["max"].as_table();
     if (maxima == nullptr) fail(exit_code::io_error, "{}: the table [max] is missing", path);
+    if (maxima->empty()) fail(exit_code::io_error, "{}: the table [max] has no limit", path);
     for (const auto& [key, value] : *maxima) {
       const std::string key_text(key.str());
       if (const auto text = value.value_exact<std::string>()) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 namespace tarn::analyse {
 namespace {
 
@@ -210,6 +213,16 @@ TEST(limits, numbers_have_units) {
   EXPECT_DOUBLE_EQ(limit_of("peak <= 64MiB").maximum, 64 * 1048576.0);
 }
 
+TEST(limits, a_number_alone_is_one_of_bytes_or_counts) {
+  EXPECT_DOUBLE_EQ(limit_of("peak", 2.5e6).maximum, 2.5e6);
+  EXPECT_DOUBLE_EQ(limit_of("allocations", 0).maximum, 0);
+  EXPECT_DOUBLE_EQ(limit_of("heap share", 0).maximum, 0);
+  for (const auto& [subject, number] :
+       {std::pair{"heap share", 1.0}, std::pair{"cpu time", 2.0}, std::pair{"allocations", -4.0},
+        std::pair{"allocations", std::nan("")}, std::pair{"peak", HUGE_VAL}})
+    EXPECT_THROW(limit_of(subject, number), wrong_limit) << subject << number;
+}
+
 TEST(limits, what_cannot_be_a_limit_is_refused) {
   for (const char* const wrong : {"",
                                   "<=",
@@ -234,7 +247,18 @@ TEST(limits, what_cannot_be_a_limit_is_refused) {
                                   "peak <= 3 TiB",
                                   "allocations <= inf",
                                   "allocations <= nan",
-                                  "allocations <= 1e999"}) {
+                                  "allocations <= 1e999",
+                                  "allocations <= 5 %",
+                                  "allocations <= 5 KiB",
+                                  "system calls <= 5 ms",
+                                  "heap share <= 5",
+                                  "heap share <= 5 ms",
+                                  "lock waits <= 1",
+                                  "lock waits <= 1 KiB",
+                                  "cpu share at function parse <= 20",
+                                  "cpu time <= 5",
+                                  "cpu time <= 5 %",
+                                  "peak <= 5 s"}) {
     EXPECT_THROW(limit_of(wrong), wrong_limit) << wrong;
   }
 }
