@@ -37,19 +37,39 @@ bool times_free() noexcept {
          self->timed_frees.take(self->counts().frees.load(std::memory_order_relaxed));
 }
 
+// Draws the distance from the end of a block to the next sample. Whatever the block's size, that has the same
+// distribution: so one draw will do, however many points lie in the block.
+void draw_distance(thread& self, std::int64_t left) noexcept {
+  format::thread_record& counts = self.counts();
+  const std::int64_t distance = self.samples.next();
+  counts.drawn_sum.store(counts.drawn_sum.load(std::memory_order_relaxed) + distance - left, std::memory_order_relaxed);
+  counts.until_sample.store(distance, std::memory_order_relaxed);
+}
+
+// Takes back what count_unsampled() has subtracted for a block that the allocator did not have.
+[[gnu::noinline]] void return_cost(std::size_t bytes, cost_state cost) noexcept {
+  if (cost == cost_state::pending || !records()) return;
+  entry guard;
+  if (!guard) return;
+  std::atomic<std::int64_t>& until_sample = guard.self().counts().until_sample;
+  const std::int64_t left = until_sample.load(std::memory_order_relaxed) + cost_of(bytes);
+  until_sample.store(left, std::memory_order_relaxed);
+  // The handler of a signal may have drawn a distance meanwhile.
+  constexpr std::uint64_t longest = 64;
+  if (left > 0 && static_cast<std::uint64_t>(left) > longest * header().interval) draw_distance(guard.self(), left);
+}
+
 // Returns true when the thread samples this block, and then draws the next distance.
 [[gnu::noinline]] bool is_sample(thread& self, std::size_t bytes, cost_state cost) noexcept {
   format::thread_record& counts = self.counts();
   std::int64_t left = counts.until_sample.load(std::memory_order_relaxed);
   if (cost == cost_state::pending) left -= cost_of(bytes);
-  const bool is_due = left < 0;
-  for (; left < 0;) {  // more than one point may lie in a large block
-    const std::int64_t distance = self.samples.next();
-    left += distance;
-    counts.drawn_sum.store(counts.drawn_sum.load(std::memory_order_relaxed) + distance, std::memory_order_relaxed);
+  if (left < 0) {
+    draw_distance(self, left);
+    return true;
   }
   counts.until_sample.store(left, std::memory_order_relaxed);
-  return is_due;
+  return false;
 }
 
 allocation_record record_of_block(thread& self, std::uint32_t site, std::size_t bytes) noexcept {
@@ -153,7 +173,8 @@ bool note_record(const void* block, const allocation_record& record) noexcept {
                                              cost_state cost) noexcept {
   if (is_in_region()) [[unlikely]]
     count_heap_violation(caller);
-  if (block == nullptr || !records()) return;
+  if (block == nullptr) return return_cost(bytes, cost);
+  if (!records()) return;
   const work_timer timer(format::sample_ticks);
   entry guard;
   if (!guard) return;
@@ -245,6 +266,7 @@ void finish_resize(const allocation_record& record, const void* block, const voi
   if (is_in_region()) [[unlikely]]
     count_heap_violation(caller);
   if (!records()) return;
+  if (new_block == nullptr) return_cost(bytes, cost);
   std::optional<brief_work_timer> timer;
   if (times_allocation()) timer.emplace(format::sample_ticks);
   entry guard;

@@ -51,6 +51,19 @@ class Memory(FolderTest):
                        if site["peak_bytes"] > 100_000)
         self.assertEqual(peaks, [(60, HELD), (500, KEPT)])
 
+    def test_a_request_that_fails_counts_nothing_and_large_blocks_cost_no_more(self):
+        for options in [], ["--full"]:
+            with self.subTest(options=options):
+                started = time.monotonic()
+                self.record("too-much", *options)
+                # A draw for each half mebibyte took hours.
+                self.assertLess(time.monotonic() - started, 20)
+                heap = json.loads(self.tarn("report", "--json", "--quick", "rec"))["heap"]
+                own_blocks = 20_020 + 500
+                self.assertIn(heap["allocations"] - own_blocks, range(20), "those of the C library")
+                self.assertIn(heap["bytes"] - 20_020 * 40 - 500 * 2 ** 30, range(100_000))
+                self.assertLessEqual(heap["frees"], heap["allocations"])
+
     def test_blocks_that_another_thread_frees_leave_the_site_that_made_them(self):
         self.record("handover", "--full")
         self.assertEqual(self.sites(self.memory()), {"keep": (0, KEPT), "hold": (HELD, 0)})

@@ -121,7 +121,7 @@ int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t b
   const allocator* const allocator = next();
   if (allocator == nullptr || allocator->posix_memalign == nullptr) return ENOMEM;
   const int result = allocator->posix_memalign(to_block, alignment, bytes);
-  if (result == 0) count_unwritten_allocation(*to_block, bytes, TARN_CALLER(), cost);
+  count_unwritten_allocation(result == 0 ? *to_block : nullptr, bytes, TARN_CALLER(), cost);
   return result;
 }
 

@@ -31,6 +31,29 @@ __attribute__((noinline)) static void grow(void) {
   free(table);
 }
 
+// Requests that no allocator has memory for, among 20,020 blocks of 40 bytes and 500 of a gibibyte.
+#define PAIRS 20000
+#define GIBIBYTE ((size_t)1 << 30)
+__attribute__((noinline)) static void ask_for_too_much(void) {
+  const size_t too_many = (size_t)1 << 62;
+  for (int pair = 0; pair < PAIRS; ++pair) free(malloc(40));
+  for (int round = 0; round < 1000; ++round) {
+    void* volatile table = malloc(too_many);
+    if (table == NULL) table = calloc(1, too_many);
+    if (table == NULL) table = realloc(NULL, too_many);
+    if (table == NULL) table = aligned_alloc(64, too_many);
+    void* aligned = NULL;
+    if (posix_memalign(&aligned, 64, too_many) == 0 || table != NULL) abort();
+  }
+  void* block = malloc(40);
+  for (int round = 0; round < 1000; ++round) {
+    if (realloc(block, too_many) != NULL) abort();
+  }
+  free(block);
+  for (int pair = 0; pair < 500; ++pair) free(malloc(GIBIBYTE));
+  for (int pair = 0; pair < 19; ++pair) free(malloc(40));
+}
+
 // Blocks of each size up to SIZES, and of some larger ones, wherever the C library places them: many times, so that
 // some lie at the end of a mebibyte of addresses.
 #define SIZES 600
@@ -266,6 +289,8 @@ int main(int count, char** arguments) {
   } else if (strcmp(case_name, "lost") == 0 || strcmp(case_name, "lost-threads") == 0) {
     lose_memory(strcmp(case_name, "lost-threads") == 0);
     exit(5);
+  } else if (strcmp(case_name, "too-much") == 0) {
+    ask_for_too_much();
   } else if (strcmp(case_name, "held") == 0) {
     hold_memory();
   } else if (strcmp(case_name, "abandoned") == 0) {
