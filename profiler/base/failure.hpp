@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -44,6 +45,14 @@ class failure : public std::runtime_error {
 template <class... Arguments>
 [[noreturn]] void fail(exit_code code, fmt::format_string<Arguments...> message, Arguments&&... arguments) {
   throw failure(code, fmt::format(message, std::forward<Arguments>(arguments)...));
+}
+
+// Prints to standard error. Where nobody takes the text, such as a full disk, that changes nothing: the exit code is
+// that of the program.
+template <class... Arguments>
+void print_error(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  const std::string formatted = fmt::format(text, std::forward<Arguments>(arguments)...);
+  std::fwrite(formatted.data(), 1, formatted.size(), stderr);
 }
 
 // Returns the system's text for an errno value, such as "No such file or directory".

@@ -342,12 +342,12 @@ bool gate(const gate_request& request) {
       places_to_mend = places_with_remedies(analysis);
       checks = analyse::check_limits(limits, places_to_mend, whole, requests);
     } catch (const failure& reason) {  // the limits are broken all the same
-      fmt::print(stderr, "tarn: {}; the remedies are shown without predicted savings\n", reason.what());
+      print_error("tarn: {}; the remedies are shown without predicted savings\n", reason.what());
     }
   }
   const std::vector<std::string> not_recorded = unrecorded_text(analysis.recording());
-  for (const std::string& line : not_recorded) fmt::print(stderr, "tarn: {}\n", line);
-  if (!not_recorded.empty()) fmt::print(stderr, "tarn: the limits are checked in what was recorded alone\n");
+  for (const std::string& line : not_recorded) print_error("tarn: {}\n", line);
+  if (!not_recorded.empty()) print_error("tarn: the limits are checked in what was recorded alone\n");
   if (request.as_json) {
     print_json(checks, unchecked, counts, not_recorded);
   } else {

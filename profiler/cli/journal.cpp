@@ -57,7 +57,7 @@ void cat(const journal_request& request) {
       out.line(line.text);
     } else {
       out.flush();
-      fmt::print(stderr, "tarn: {}: line {} {}\n", request.path, line.number, reason(line.state));
+      print_error("tarn: {}: line {} {}\n", request.path, line.number, reason(line.state));
     }
   }
   out.close();
@@ -156,7 +156,7 @@ class tail_output {
       out_.line(line.text);
     } else {
       out_.flush();
-      fmt::print(stderr, "{}", line.text);
+      print_error("{}", line.text);
     }
   }
 

@@ -108,7 +108,7 @@ class progress_line {
  public:
   void operator()(const std::string& text) {
     if (!is_shown_) return;
-    fmt::print(stderr, "\r\033[K{}", cut(text, text_width - 1));
+    print_error("\r\033[K{}", cut(text, text_width - 1));
     std::fflush(stderr);
   }
   ~progress_line() {

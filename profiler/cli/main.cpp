@@ -1,6 +1,8 @@
 // The tarn command: reads the command line, runs one subcommand, and turns a failure into one line and an exit code.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -95,7 +97,11 @@ void replace_help(std::vector<std::string>& arguments) {
 }
 
 int run(std::vector<std::string> arguments) {
-  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  // For other commands only options end there, which CLI11 knows.
+  constexpr std::array<std::string_view, 3> of_programs = {"run", "record", "top"};
+  const bool has_program =
+      !arguments.empty() && std::find(of_programs.begin(), of_programs.end(), arguments.front()) != of_programs.end();
+  const auto dashes = has_program ? std::find(arguments.begin(), arguments.end(), "--") : arguments.end();
   const std::vector<std::string> after_dashes(dashes, arguments.end());
   arguments.erase(dashes, arguments.end());
 
@@ -203,9 +209,19 @@ int run_on_larger_stack(std::vector<std::string> arguments) {
   return work.code;
 }
 
+// Takes the numbers of standard streams that are closed, so that no recording gets one of them and what is printed.
+// They fail as closed ones do, and PROGRAM has them closed.
+void take_closed_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(number, F_GETFD) < 0)  // open() takes the lowest number
+      (void)::open("/dev/null", (number == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
+  take_closed_streams();
   std::vector<std::string> texts(arguments + (count > 0 ? 1 : 0), arguments + count);
   return needs_larger_stack(texts) ? run_on_larger_stack(std::move(texts)) : run_to_exit_code(std::move(texts));
 }

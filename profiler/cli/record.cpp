@@ -58,7 +58,7 @@ std::uint32_t sources_of(const record_request& request) {
   if ((sources & source_bit(call_kind)) != 0 && !can_dispatch()) {
     constexpr const char* reason = "this kernel cannot dispatch system calls to their program (x86-64, Linux 5.11)";
     if (!is_default) fail(exit_code::missing, "--syscalls: {}", reason);
-    fmt::print(stderr, "tarn: system calls are not recorded: {}\n", reason);
+    print_error("tarn: system calls are not recorded: {}\n", reason);
     sources &= ~source_bit(call_kind);
   }
   return sources;

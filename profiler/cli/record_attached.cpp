@@ -92,10 +92,10 @@ void report_unhooked(pid_t process, long functions, std::uint32_t sources) {
       names.push_back(function.name);
   }
   if (names.empty()) return;
-  fmt::print(stderr,
-             "tarn: not all calls of {} by process {} are recorded: other functions stand in for them (another "
-             "profiler?); start the program with tarn record -- PROGRAM\n",
-             fmt::join(names, " and "), process);
+  print_error(
+      "tarn: not all calls of {} by process {} are recorded: other functions stand in for them (another "
+      "profiler?); start the program with tarn record -- PROGRAM\n",
+      fmt::join(names, " and "), process);
 }
 
 void wait_until(const watched_process& process, const recorder_control& control, steady::time_point until) {
@@ -144,8 +144,8 @@ bool record_watched(const record_request& request, const watched_process& watche
     fail(exit_code::io_error, "{}", error.what());
   }
   recorder_control control(recording->region());
-  fmt::print(stderr, "tarn: recording process {}, one thread of which stood still for {:.1f} ms; Ctrl-C ends it\n",
-             process, milliseconds(attached.stopped));
+  print_error("tarn: recording process {}, one thread of which stood still for {:.1f} ms; Ctrl-C ends it\n", process,
+              milliseconds(attached.stopped));
   report_unhooked(process, attached.unhooked, sources);
   if ((sources & source_bit(lock_kind)) != 0 || sampler != nullptr) recording->watch_lasting_waits();
   while (is_interrupted == 0 && !watched.has_ended() && !files.is_over()) {
@@ -164,7 +164,7 @@ bool record_watched(const record_request& request, const watched_process& watche
       recording->write_end(end_of(*recording, watched));
       recording->write_work(prices);
     }
-    fmt::print(stderr, "tarn: process {} has ended\n", process);
+    print_error("tarn: process {} has ended\n", process);
   } else {
     std::string reason;
     try {
@@ -175,12 +175,12 @@ bool record_watched(const record_request& request, const watched_process& watche
       keeps_hooks = has_recorder(process);
     }
     files.end_early();
-    fmt::print(stderr, "tarn: {}\n", reason);
+    print_error("tarn: {}\n", reason);
     if (keeps_hooks) {
-      fmt::print(stderr,
-                 "tarn: process {} keeps the recorder's hooks, though nothing more is written; tarn record --pid {} "
-                 "--for 1s removes them\n",
-                 process, process);
+      print_error(
+          "tarn: process {} keeps the recorder's hooks, though nothing more is written; tarn record --pid {} "
+          "--for 1s removes them\n",
+          process, process);
     }
   }
   files.finish();

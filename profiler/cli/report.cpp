@@ -27,12 +27,12 @@ format::recording parse_recording(const std::string& path, const std::string& by
   try {
     format::recording recording = format::parse(bytes);
     if (!recording.damage.empty())
-      fmt::print(stderr, "tarn: {}: {}; the report covers the part before the damage\n", path, recording.damage);
+      print_error("tarn: {}: {}; the report covers the part before the damage\n", path, recording.damage);
     if (recording.damage.empty() && recording.has_ended && recording.work.is_missing())
-      fmt::print(stderr,
-                 "tarn: {}: the cost of recording is missing at its end: the file was cut, or tarn record was killed; "
-                 "the recorder's time counts as the program's\n",
-                 path);
+      print_error(
+          "tarn: {}: the cost of recording is missing at its end: the file was cut, or tarn record was killed; "
+          "the recorder's time counts as the program's\n",
+          path);
     return recording;
   } catch (const format::unreadable& reason) {
     fail(exit_code::io_error, "{}: {}", path, reason.what());
@@ -58,7 +58,7 @@ void replay_dearest(analyse::analysis& analysis, const std::vector<analyse::site
   try {
     analysis.replay(sites, max_replays, replays_of);
   } catch (const failure& reason) {
-    fmt::print(stderr, "tarn: {}; predictions use the cost model only\n", reason.what());
+    print_error("tarn: {}; predictions use the cost model only\n", reason.what());
   }
 }
 

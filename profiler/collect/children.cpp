@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include "profiler/base/failure.hpp"
 #include "profiler/collect/process_recording.hpp"
 #include "profiler/launch/launchers.hpp"
 #include "profiler/symbols/names.hpp"
@@ -73,8 +74,7 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
       try {
         child.recording->begin(fmt::format("{}.{}", path, child.file_suffix), facts);
       } catch (const std::system_error& error) {
-        if (!has_said_failure_)
-          fmt::print(stderr, "tarn: {}; files of further child processes may fail too\n", error.what());
+        if (!has_said_failure_) print_error("tarn: {}; files of further child processes may fail too\n", error.what());
         has_said_failure_ = true;
       }
     }
@@ -171,11 +171,11 @@ process_recording& children::keep_longest_running(process_recording& launcher) {
   try {
     if (longest_running != &launcher) longest_running->move_to(launcher.path());
   } catch (const std::system_error& error) {
-    fmt::print(stderr, "tarn: {}\n", error.what());
+    print_error("tarn: {}\n", error.what());
   }
   longest_running->write_unrecorded(facts);
   if (longest_running != &launcher)
-    fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(longest_running->region().arguments(), " "));
+    print_error("tarn: kept the recording of {}\n", fmt::join(longest_running->region().arguments(), " "));
   return *longest_running;
 }
 
@@ -185,8 +185,8 @@ void children::write_unrecorded() {
     const format::unrecorded_facts facts = unrecorded_in(child.recording->region());
     child.recording->write_unrecorded(facts);
     if (!facts.became.empty())
-      fmt::print(stderr, "tarn: not recorded: process {} from its exec on, {}\n", child.process,
-                 facts.why.empty() ? facts.became : facts.why);
+      print_error("tarn: not recorded: process {} from its exec on, {}\n", child.process,
+                  facts.why.empty() ? facts.became : facts.why);
   }
 }
 
@@ -198,14 +198,13 @@ void children::print_summary(const region_file& first) const {
     ++count;
     last = child.recording.get();
   }
-  if (count == 1) fmt::print(stderr, "tarn: recorded 1 child process, in {}\n", last->path());
+  if (count == 1) print_error("tarn: recorded 1 child process, in {}\n", last->path());
   if (count > 1)
-    fmt::print(stderr, "tarn: recorded {} child processes, each in a file of its own, such as {}\n", count,
-               last->path());
+    print_error("tarn: recorded {} child processes, each in a file of its own, such as {}\n", count, last->path());
   if (first.missed_count() != 0) {
-    fmt::print(stderr, "tarn: {} more child processes were not recorded; the limit is {}{}\n", first.missed_count(),
-               children_.size(),
-               children_.size() < format::max_spare_regions ? ", more with a higher ulimit -n or -v" : "");
+    print_error("tarn: {} more child processes were not recorded; the limit is {}{}\n", first.missed_count(),
+                children_.size(),
+                children_.size() < format::max_spare_regions ? ", more with a higher ulimit -n or -v" : "");
   }
 }
 

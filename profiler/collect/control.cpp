@@ -54,10 +54,10 @@ void obey(recorder_control& control, bounded_recording& files, const process_rec
   const recording_command command = control.next();
   if (command == recording_command::stop && !files.is_paused()) {
     files.pause();
-    fmt::print(stderr, "tarn: recording stopped; {} {}\n", recording.path(),
-               recording.is_whole() ? "has what was before" : "is not whole");
+    print_error("tarn: recording stopped; {} {}\n", recording.path(),
+                recording.is_whole() ? "has what was before" : "is not whole");
   } else if (command == recording_command::start && files.is_paused() && files.resume()) {
-    fmt::print(stderr, "tarn: recording started again, in {}\n", recording.path());
+    print_error("tarn: recording started again, in {}\n", recording.path());
   }
   if (command != recording_command::no_command) control.answer(!files.is_paused());
 }

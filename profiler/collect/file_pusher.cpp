@@ -58,7 +58,7 @@ class push_loop {
     const std::string unsent = waiting_.empty() ? ""
                                                 : fmt::format("; {} not sent, from {} to {}", waiting_.size(),
                                                               waiting_.front().path, waiting_.back().path);
-    fmt::print(stderr, "tarn: push: {}{}\n", counts(), unsent);
+    print_error("tarn: push: {}{}\n", counts(), unsent);
   }
 
  private:
@@ -109,7 +109,7 @@ class push_loop {
   // Says so once for each kind of reason in a row.
   void drop(const std::string& path, const std::string& reason, int kind) {
     ++dropped_;
-    if (kind != last_drop_) fmt::print(stderr, "tarn: push: {} is dropped: {} ({})\n", path, reason, counts());
+    if (kind != last_drop_) print_error("tarn: push: {} is dropped: {} ({})\n", path, reason, counts());
     last_drop_ = kind;
     waiting_.pop_front();
     ready_.reset();
@@ -131,7 +131,7 @@ class push_loop {
     const auto longest = has_ended_ ? std::clamp(left, std::chrono::milliseconds(1), longest_attempt) : longest_attempt;
     const profile_store::reply reply = store_.post(ready_->query, ready_->body, longest);
     if (reply.result == outcome::unavailable) return wait_for_store(reply);
-    if (is_away_) fmt::print(stderr, "tarn: push: {} answers again ({})\n", store_.name(), counts());
+    if (is_away_) print_error("tarn: push: {} answers again ({})\n", store_.name(), counts());
     is_away_ = false;
     next_attempt_ = {};
     pause_ = first_pause_of_push;
@@ -145,8 +145,8 @@ class push_loop {
 
   void wait_for_store(const profile_store::reply& reply) {
     if (!is_away_ || reply.kind != away_kind_)
-      fmt::print(stderr, "tarn: push: {}: {}; up to {} profiles wait ({})\n", store_.name(), reply.reason, max_waiting_,
-                 counts());
+      print_error("tarn: push: {}: {}; up to {} profiles wait ({})\n", store_.name(), reply.reason, max_waiting_,
+                  counts());
     is_away_ = true;
     away_kind_ = reply.kind;
     std::uniform_real_distribution<double> part(0.5, 1);
@@ -210,8 +210,8 @@ void file_pusher::add(const std::string& path, const exports::time_range& time) 
   const bool is_sent = message.size() <= largest_message &&
                        ::send(socket_, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
   if (!is_sent && !is_broken_)
-    fmt::print(stderr, "tarn: push: {} is not sent, nor may later files be: the process that sends them {}\n", path,
-               errno == EAGAIN ? "is behind" : "has ended");
+    print_error("tarn: push: {} is not sent, nor may later files be: the process that sends them {}\n", path,
+                errno == EAGAIN ? "is behind" : "has ended");
   is_broken_ = is_broken_ || !is_sent;
 }
 
@@ -229,8 +229,8 @@ void file_pusher::finish(const std::function<bool()>& is_stopped) {
     ::poll(nullptr, 0, 10);
   }
   if (WIFSIGNALED(status))
-    fmt::print(stderr, "tarn: push: its process was ended by signal {}; files that it had not sent remain\n",
-               WTERMSIG(status));
+    print_error("tarn: push: its process was ended by signal {}; files that it had not sent remain\n",
+                WTERMSIG(status));
 }
 
 }  // namespace tarn::command

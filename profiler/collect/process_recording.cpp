@@ -47,7 +47,7 @@ void process_recording::write(Step step) {
     const std::string content = written_ns_ == 0
                                     ? "it has no events"
                                     : fmt::format("it has the first {:.1f} s", static_cast<double>(written_ns_) * 1e-9);
-    fmt::print(stderr, "tarn: {}; {}\n", failure_, content);
+    print_error("tarn: {}; {}\n", failure_, content);
     has_failed_ = true;
   }
 }
@@ -55,7 +55,7 @@ void process_recording::write(Step step) {
 // Says so and ends the file if somebody has truncated it: further blocks would follow a hole.
 bool process_recording::is_truncated() {
   if (!writer_->is_truncated()) return false;
-  fmt::print(stderr, "tarn: {} was truncated by another program while it was written; it cannot be read\n", path_);
+  print_error("tarn: {} was truncated by another program while it was written; it cannot be read\n", path_);
   has_failed_ = true;
   writer_.reset();
   return true;
@@ -263,7 +263,7 @@ void process_recording::search_leaks() {
     now_.leaks = command::search_leaks(static_cast<pid_t>(now_.program.process), region_);
     now_.has_leaks = true;
   } catch (const failure& reason) {
-    fmt::print(stderr, "tarn: lost blocks were not searched for: {}\n", reason.what());
+    print_error("tarn: lost blocks were not searched for: {}\n", reason.what());
   }
 }
 
@@ -277,11 +277,11 @@ void process_recording::request_searches(bool is_for_leaks, bool is_for_contents
 
 void process_recording::explain_missing_searches(bool is_for_leaks, bool is_for_contents, bool is_of_launcher) {
   const auto explain = [&](const char* missing, const char* reason) {
-    fmt::print(stderr, "tarn: {}: {}\n", missing,
-               is_of_launcher ? "the program starts others: name the one to search itself"
-               : region_.unrecorded().is_restricted
-                   ? "the program had restricted its system calls (seccomp) when it ended: record it without that"
-                   : reason);
+    print_error("tarn: {}: {}\n", missing,
+                is_of_launcher ? "the program starts others: name the one to search itself"
+                : region_.unrecorded().is_restricted
+                    ? "the program had restricted its system calls (seccomp) when it ended: record it without that"
+                    : reason);
   };
   if (is_for_leaks && region_.leaks().step.load() <= format::search_step::requested)
     explain("lost blocks were not searched for",
@@ -309,7 +309,7 @@ void process_recording::search_contents() {
     now_.contents = std::move(facts);
   } catch (const failure& reason) {
     region_.look_through_contents_from(std::numeric_limits<std::int64_t>::max());
-    fmt::print(stderr, "tarn: the contents of blocks were not looked through: {}\n", reason.what());
+    print_error("tarn: the contents of blocks were not looked through: {}\n", reason.what());
   }
 }
 
@@ -341,10 +341,10 @@ bool process_recording::save_if_replaced() {
   } catch (const std::filesystem::filesystem_error& error) {
     problem = error.code().message();
   }
-  fmt::print(stderr, "tarn: {} was deleted, moved or replaced while it was written; {}\n", path_,
-             problem.empty()
-                 ? "the recording is in " + copy
-                 : fmt::format("it is not the recording, which could not be copied to {}: {}", copy, problem));
+  print_error("tarn: {} was deleted, moved or replaced while it was written; {}\n", path_,
+              problem.empty()
+                  ? "the recording is in " + copy
+                  : fmt::format("it is not the recording, which could not be copied to {}: {}", copy, problem));
   if (problem.empty()) path_ = copy;
   has_file_ = problem.empty();
   return *has_file_;

@@ -47,7 +47,7 @@ std::unique_ptr<cpu::sampler> add_cpu_source(format::program_facts& facts, pid_t
   constexpr const char* cure =
       "sysctl kernel.perf_event_paranoid=2, root, or in a container --cap-add=PERFMON may help";
   if (facts.sources.empty()) fail(exit_code::missing, "--cpu: {}; {}", reason, cure);
-  fmt::print(stderr, "tarn: {}; {}\n", reason, cure);
+  print_error("tarn: {}; {}\n", reason, cure);
   return nullptr;
 }
 

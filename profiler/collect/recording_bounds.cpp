@@ -1,4 +1,5 @@
 #include "profiler/collect/recording_bounds.hpp"
+#include "profiler/base/failure.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -33,9 +34,9 @@ void bounded_recording::begin_times() {
   is_told_ = false;
   const std::chrono::nanoseconds behind = times_.begin(std::chrono::system_clock::now().time_since_epoch());
   if (behind >= worth_a_line && !is_clock_back_ && listener_)
-    fmt::print(stderr,
-               "tarn: the clock went back by {} s; until it has caught up, a profile begins where the last one ended\n",
-               std::chrono::ceil<std::chrono::seconds>(behind).count());
+    print_error(
+        "tarn: the clock went back by {} s; until it has caught up, a profile begins where the last one ended\n",
+        std::chrono::ceil<std::chrono::seconds>(behind).count());
   is_clock_back_ = behind >= worth_a_line;
 }
 
@@ -66,13 +67,13 @@ std::string bounded_recording::unsaved_text() const {
 void bounded_recording::tell_failure() {
   if (recording_.write_failure().empty()) {
     if (!is_failure_told_) return;
-    fmt::print(stderr, "tarn: {} is written again; {}\n", recording_.path(),
-               unsaved_.first == 0 ? "nothing is missing" : unsaved_text());
+    print_error("tarn: {} is written again; {}\n", recording_.path(),
+                unsaved_.first == 0 ? "nothing is missing" : unsaved_text());
     is_failure_told_ = false;
     unsaved_ = {};
     has_told_recovery_ = true;
   } else if (!is_failure_told_ && !has_told_recovery_) {
-    fmt::print(stderr, "tarn: {}; trying again\n", recording_.write_failure());
+    print_error("tarn: {}; trying again\n", recording_.write_failure());
     is_failure_told_ = true;
   }
 }
@@ -96,7 +97,7 @@ void bounded_recording::settle() {
 
 void bounded_recording::finish() {
   settle();
-  if (unsaved_.first != 0) fmt::print(stderr, "tarn: {}\n", unsaved_text());
+  if (unsaved_.first != 0) print_error("tarn: {}\n", unsaved_text());
   unsaved_ = {};
 }
 
@@ -119,7 +120,7 @@ bool bounded_recording::begin_next_file() {
     }
   } catch (const std::system_error& error) {
     if (is_paused_) {
-      fmt::print(stderr, "tarn: {}; the recording stays stopped\n", error.what());
+      print_error("tarn: {}; the recording stays stopped\n", error.what());
     } else {
       tell_failure();
     }

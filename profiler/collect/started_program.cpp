@@ -71,7 +71,7 @@ class signals {
     arranged.in_child();
     execute(arguments, path, method);
   } catch (const failure& reason) {
-    fmt::print(stderr, "tarn: {}\n", reason.what());
+    print_error("tarn: {}\n", reason.what());
     ::_exit(static_cast<int>(reason.code()));
   }
 }

@@ -63,13 +63,12 @@ std::string summary_text(const format::recording& recording, std::uint32_t sourc
 
 void print_summary(std::uint32_t sources, process_recording& recording) {
   const region_file& region = recording.region();
-  for (const std::string& line : unrecorded_text(recording.now())) fmt::print(stderr, "tarn: {}\n", line);
-  if (const std::string limits = limits_text(recording.now()); !limits.empty())
-    fmt::print(stderr, "tarn: {}\n", limits);
+  for (const std::string& line : unrecorded_text(recording.now())) print_error("tarn: {}\n", line);
+  if (const std::string limits = limits_text(recording.now()); !limits.empty()) print_error("tarn: {}\n", limits);
   if (region.images() == 0) {
     if (region.problem() != 0) {
-      fmt::print(stderr, "tarn: nothing was recorded: no address space for the recorder: {}\n",
-                 system_error_text(region.problem()));
+      print_error("tarn: nothing was recorded: no address space for the recorder: {}\n",
+                  system_error_text(region.problem()));
     } else {
       fmt::print(
           stderr,
@@ -79,23 +78,22 @@ void print_summary(std::uint32_t sources, process_recording& recording) {
     return;
   }
   if (region.call_problem() != 0) {
-    fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_error_text(region.call_problem()));
+    print_error("tarn: system calls were not recorded: {}\n", system_error_text(region.call_problem()));
   }
   // The figures are those of the report, which reads the file.
   const format::recording recorded_facts = analyse::with_cpu_sites(analyse::reconcile_calls(recording.take_file()));
   if (const format::module_facts* const module = own_malloc_in(recorded_facts)) {
-    fmt::print(stderr, "tarn: {}\n", own_malloc_text(*module));
+    print_error("tarn: {}\n", own_malloc_text(*module));
   }
   if (const std::uint64_t lost = recorded_facts.cpu.lost; lost != 0)
-    fmt::print(stderr, "tarn: the kernel had no room for {} records of the processor; they are missing\n", lost);
+    print_error("tarn: the kernel had no room for {} records of the processor; they are missing\n", lost);
   if (!recording.is_whole() || !recording.save_if_replaced()) return;
-  fmt::print(stderr, "tarn: {}; {}\n", analyse::cost_text_of(recorded_facts),
-             analyse::collector_text_of(recorded_facts));
+  print_error("tarn: {}; {}\n", analyse::cost_text_of(recorded_facts), analyse::collector_text_of(recorded_facts));
   if (const std::string doubt = analyse::doubt_text_of(recorded_facts); !doubt.empty())
-    fmt::print(stderr, "tarn: {}\n", doubt);
-  fmt::print(stderr, "tarn: {}, in {} ({} bytes); see it with: tarn report {}\n",
-             summary_text(recorded_facts, sources, recording.all_threads()), recording.path(),
-             group_digits(recording.bytes()), recording.path());
+    print_error("tarn: {}\n", doubt);
+  print_error("tarn: {}, in {} ({} bytes); see it with: tarn report {}\n",
+              summary_text(recorded_facts, sources, recording.all_threads()), recording.path(),
+              group_digits(recording.bytes()), recording.path());
 }
 
 }  // namespace tarn::command
