@@ -19,6 +19,7 @@
 #include "profiler/export/parquet.hpp"
 #include "profiler/export/push.hpp"
 #include "profiler/launch/calibrate.hpp"
+#include "profiler/report/html/file.hpp"
 #include "profiler/report/report.hpp"
 
 namespace tarn::command {
@@ -88,8 +89,7 @@ analyse::cost_model known_costs() {
   try {
     return machine_costs(false);
   } catch (const failure& reason) {
-    fmt::print(stderr, "tarn: costs of the heap and savings are written as 0, because they are unknown: {}\n",
-               reason.what());
+    print_error("tarn: costs of the heap and savings are written as 0, because they are unknown: {}\n", reason.what());
     return {};
   }
 }
@@ -114,6 +114,7 @@ void run_export(const export_request& request) {
   }
   if (!request.labels.empty() && !format.has_rows)
     fail(exit_code::usage, "--label works with --format parquet and rows, and with --push, only");
+  keep_recording(request.output);
   const exports::row_labels labels = labels_of(request.labels);
   analyse::analysis analysis(read_recording(request.path), format.has_rows ? known_costs() : analyse::cost_model());
   const exports::profile profile(analysis);

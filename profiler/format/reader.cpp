@@ -515,6 +515,20 @@ recording parse(std::string_view bytes, watcher* watching) {
   return result;
 }
 
+bool is_recording(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(recording_magic.size(), '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return !bytes.empty() && std::string_view(recording_magic.data(), recording_magic.size()).starts_with(bytes);
+}
+
+void require_recording(const std::string& path) {
+  if (!is_recording(path))
+    throw std::system_error(EEXIST, std::generic_category(),
+                            path + ": it is no recording, so it is kept; choose another name");
+}
+
 std::string content_of(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);

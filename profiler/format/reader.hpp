@@ -30,6 +30,10 @@ class watcher {
 // blocks.
 recording parse(std::string_view bytes, watcher* watching = nullptr);
 
+// Returns whether the file begins as a recording does, or is the beginning of that.
+bool is_recording(const std::string& path);
+// Throws std::system_error if it does not. To read the file ends this process's lock of it.
+void require_recording(const std::string& path);
 // These return the bytes of a file, and the recording in a file. Both throw `unreadable`, which names the file.
 std::string content_of(const std::string& path);
 recording read(const std::string& path);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "profiler/format/checksum.hpp"
+#include "profiler/format/reader.hpp"
 
 namespace tarn::format {
 namespace {
@@ -66,10 +67,11 @@ void lock(int file, const std::string& path) {
   }
 }
 
-// Empties a regular file that no other process writes.
+// Empties a regular file that no other process writes, and that is a recording.
 void empty(int file, const std::string& path) {
   struct stat facts {};
   if (::fstat(file, &facts) != 0 || !S_ISREG(facts.st_mode)) return;  // a device or a pipe
+  if (facts.st_size != 0) require_recording(path);
   lock(file, path);
   if (::ftruncate(file, 0) != 0) fail(path.c_str());
 }
@@ -84,6 +86,7 @@ void require_writable(const std::string& path) {
   std::error_code ignored;
   if (!is_there) std::filesystem::remove(std::filesystem::canonical(path, ignored), ignored);
   try {
+    if (is_there && facts.st_size != 0) require_recording(path);
     lock(file, path);
   } catch (const std::system_error&) {
     ::close(file);

@@ -4,6 +4,7 @@
 A stub stands for the drop-in: this is about the command alone.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -409,6 +410,34 @@ class ExitCodes(CommandTest):
             result = subprocess.run([PATHS.tarn, "options"], stdout=full, stderr=subprocess.PIPE, text=True,
                                     timeout=60, check=False, cwd=self.folder, env=self.environment)
         self.assertEqual((result.returncode, result.stderr), (3, "tarn: standard output: No space left on device\n"))
+
+    def test_a_file_that_is_no_recording_is_kept(self):
+        program = self.folder / "program"
+        shutil.copy("/bin/true", program)
+        self.expect_error(self.tarn("record", "-o", "program", "--", "./program"), 3,
+                          "program: it is no recording, so it is kept; choose another name: File exists")
+        self.assertEqual(program.read_bytes(), pathlib.Path("/bin/true").read_bytes())
+
+    def test_a_recording_is_kept(self):
+        self.tarn("record", "-o", "rec", "--", "true")
+        recorded = (self.folder / "rec").read_bytes()
+        for command in (["report", "--html", "rec", "rec"], ["diff", "--html", "rec", "rec", "rec"],
+                        ["export", "--format", "collapsed", "-o", "rec", "rec"]):
+            self.expect_error(self.tarn(*command), 2,
+                              "rec is a recording, so it is kept; name another file for what is written")
+        self.assertEqual((self.folder / "rec").read_bytes(), recorded)
+        self.assertEqual(self.tarn("report", "--", "rec").returncode, 0)
+        self.assertEqual(self.tarn("report", "--", "none").returncode, 3)
+
+    def test_streams_that_take_nothing_leave_the_recording_and_the_exit_code(self):
+        for streams in "2>/dev/full", ">&- 2>&-", "<&- >&- 2>&-":
+            for program, code in ("true", 0), ("false", 1):
+                with self.subTest(streams=streams, program=program):
+                    command = f"'{PATHS.tarn}' record -o rec -- {program} {streams}"
+                    self.assertEqual(subprocess.run(["sh", "-c", command], cwd=self.folder, timeout=60, check=False,
+                                                    env=self.environment).returncode, code)
+                    report = self.tarn("report", "--json", "rec")
+                    self.assertEqual((report.returncode, json.loads(report.stdout)["damage"]), (0, ""))
 
     def test_a_missing_terminal_or_library_is_exit_code_5(self):
         self.assertEqual(self.tarn("top", "--", "true", stdin=subprocess.DEVNULL).returncode, 5)

@@ -11,6 +11,7 @@
 
 #include "profiler/base/failure.hpp"
 #include "profiler/base/output_file.hpp"
+#include "profiler/format/reader.hpp"
 
 // Defined by report_template.S; empty if the build had no npm.
 extern "C" const char tarn_page_begin[], tarn_page_end[];
@@ -21,6 +22,11 @@ namespace {
 constexpr std::string_view mark = "@RECORDING@";  // replaced by the text
 
 }  // namespace
+
+void keep_recording(const std::string& path) {
+  if (format::is_recording(path))
+    fail(exit_code::usage, "{} is a recording, so it is kept; name another file for what is written", path);
+}
 
 std::string_view report_template() {
   return {tarn_page_begin, static_cast<std::size_t>(tarn_page_end - tarn_page_begin)};
@@ -39,6 +45,7 @@ struct html_file::packer {
 html_file::html_file(const std::string& path, std::string_view page)
     : path_(path), page_(page), file_(nullptr), packer_(std::make_unique<packer>()) {
   require_template(page);
+  keep_recording(path);
   if (::deflateInit(&packer_->stream, 6) != Z_OK) fail(exit_code::no_memory, "no memory to compress the HTML report");
   file_ = std::fopen(path.c_str(), "wbe");
   if (file_ == nullptr) {

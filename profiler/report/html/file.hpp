@@ -9,6 +9,9 @@
 
 namespace tarn::command {
 
+// Throws a failure if there is a recording at the path, which an export or a page would overwrite.
+void keep_recording(const std::string& path);
+
 // The pages of `tarn report` and of `tarn lab`; empty if the build had no npm.
 std::string_view report_template();
 std::string_view lab_template();

@@ -85,12 +85,13 @@ class Refused(AttachTest):
 
     def test_a_thread_that_has_the_loaders_lock(self):
         program = self.start(sys.executable, "-c", HAS_LOCK)
-        (self.folder / "rec").write_text("an earlier recording", encoding="utf-8")
+        earlier_recording = b"tarn\r\n\x1a\n and more"
+        (self.folder / "rec").write_bytes(earlier_recording)
         threads = {int(name) for name in os.listdir(f"/proc/{program.pid}/task")} - {program.pid}
         self.assertIn(f"its thread {threads.pop()} is in dlopen or dl_iterate_phdr", self.refused(program.pid))
         self.refused(program.pid, output="other")
-        self.assertEqual([(path.name, path.read_text(encoding="utf-8")) for path in self.folder.iterdir()],
-                         [("rec", "an earlier recording")])
+        self.assertEqual([(path.name, path.read_bytes()) for path in self.folder.iterdir()],
+                         [("rec", earlier_recording)])
         self.assertEqual(program.communicate(timeout=HANG_S), ("done\n", None))
 
     def test_a_static_program_is_left_alone(self):
