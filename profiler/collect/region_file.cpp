@@ -252,6 +252,12 @@ std::string name_and_reason(const std::string& name) {
     return name.substr(1) + ": is set-uid or set-gid, so the dynamic loader does not obey LD_PRELOAD";
   if (name.starts_with(static_cast<char>(refusal::lacks_recorder)))
     return name.substr(1) + ": its LD_PRELOAD does not name libtarn-record.so";
+  if (name.starts_with(static_cast<char>(refusal::lacks_access)))
+    return name.substr(1) +
+           ": it cannot open the memory of tarn record, with another user, root folder or /proc "
+           "than at its start; tarn record --pid may record it";
+  if (name.starts_with(static_cast<char>(refusal::lacks_addresses)))
+    return name.substr(1) + ": it has too few addresses (ulimit -v) for the memory of tarn record";
   return name;
 }
 
@@ -270,7 +276,12 @@ unrecorded_facts region_file::unrecorded() const {
     if (starts != 0) facts.programs[name_and_reason(name)] += starts;
   }
   if (const std::uint64_t other_programs = header_->unrecorded_others.load()) facts.programs["others"] = other_programs;
-  facts.forks = header_->unrecorded_forks.load();
+  // A child that became a program counts as that where the program could say so. Programs of posix_spawn() and
+  // system() count as no child. The counts of a child that borrows its parent's memory come in any order.
+  std::uint64_t starts = 0;
+  for (const auto& [name, count] : facts.programs) starts += count;
+  const std::uint64_t execs = header_->unrecorded_execs.load(), forks = header_->unrecorded_forks.load();
+  facts.forks = forks - std::min(forks, execs) + execs - std::min(execs, starts);
   facts.is_restricted = header_->restricted.load() != 0;
   return facts;
 }

@@ -20,14 +20,13 @@ std::vector<std::string> unrecorded_text(const format::recording& recording) {
   }
   std::vector<std::pair<std::string, std::uint64_t>> programs(facts.programs.begin(), facts.programs.end());
   std::stable_sort(programs.begin(), programs.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::uint64_t starts_of_all = 0, refused_starts = 0;
+  std::uint64_t starts_of_all = 0;
   std::string names;
   constexpr std::size_t max_names = 6;
   const auto has_reason = [](const auto& program) { return program.first.find(": ") != std::string::npos; };
   for (const auto& [name, starts] : programs) {
     const std::size_t end = name.find(": ");
     if (end == std::string::npos) continue;
-    refused_starts += starts;
     lines.push_back(fmt::format("not recorded: {}{}{}", name.substr(0, end),
                                 starts > 1 ? fmt::format(" ×{}", starts) : "", name.substr(end)));
   }
@@ -43,10 +42,9 @@ std::vector<std::string> unrecorded_text(const format::recording& recording) {
   if (starts_of_all != 0)
     lines.push_back(fmt::format("not recorded: {} child {} ({}); {}", starts_of_all,
                                 starts_of_all == 1 ? "program" : "programs", names, help));
-  if (facts.forks > starts_of_all + refused_starts) {
-    const std::uint64_t forks = facts.forks - starts_of_all - refused_starts;
-    lines.push_back(fmt::format("not recorded: {} forked {}; {}", forks, forks == 1 ? "process" : "processes", help));
-  }
+  if (facts.forks != 0)
+    lines.push_back(
+        fmt::format("not recorded: {} forked {}; {}", facts.forks, facts.forks == 1 ? "process" : "processes", help));
   return lines;
 }
 

@@ -22,7 +22,7 @@ constexpr const char* process_variable = "_TARN_RECORD_PROCESS";  // 0: whicheve
 // This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
 constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
 
-constexpr std::uint32_t region_version = 17;
+constexpr std::uint32_t region_version = 18;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
 // These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
 // the process requires it.
@@ -272,9 +272,9 @@ struct region_header {
   work_counts work[max_work_counts];                               // a thread adds to one of them; their sum counts
   alignas(64) spare_region spare[max_spare_regions];
   // Processes that the program started and that are not recorded: the programs they became, the number of programs
-  // beyond the limit, and the number of all that fork created.
+  // beyond the limit, the number of all that fork created, and of those of them that became a program by exec.
   unrecorded_program unrecorded[max_unrecorded];
-  std::atomic<std::uint64_t> unrecorded_others, unrecorded_forks;
+  std::atomic<std::uint64_t> unrecorded_others, unrecorded_forks, unrecorded_execs;
   // The last exec of the process itself: the number of images that had attached before it (0: no exec), and its file.
   std::atomic<std::uint32_t> exec_after_images;
   char exec_path[256];  // truncated; zero-terminated

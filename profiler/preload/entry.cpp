@@ -65,8 +65,10 @@ void forget_parent() noexcept {
 void in_child() noexcept {
   if (!has_started.load(std::memory_order_relaxed)) return;
   is_inside_recorder = true;
+  note_forked_child();
   forget_parent();
-  const bool keeps_recording = follow_fork() && set_up();
+  const bool is_followed = follow_fork(), keeps_recording = is_followed && set_up();
+  if (is_followed && !keeps_recording) note_unfollowed_child();
   if (keeps_recording && has(format::heap_kind)) note_own_malloc_anew();
   is_inside_recorder = false;
 #if defined(__x86_64__)

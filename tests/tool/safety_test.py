@@ -202,6 +202,14 @@ class Safety(FolderTest):
                              "import os; [os.fork() or os._exit(0) for at in range(3)]").stderr
         self.assertIn("tarn: not recorded: 3 forked processes; use tarn record --follow", output)
 
+        makes_both = ("import os; [os.fork() or os._exit(0) for at in range(3)]; "
+                      "[os.system('true') for at in range(2)]; "
+                      "[os.posix_spawn('/bin/true', ['true'], os.environ) for at in range(4)]; "
+                      "[os.fork() or os.execv('/bin/true', ['true']) for at in range(5)]")
+        output = self.record("/usr/bin/python3", "-c", makes_both).stderr
+        self.assertIn("tarn: not recorded: 3 forked processes; use tarn record --follow", output)
+        self.assertIn("tarn: not recorded: 11 child programs (true ×9, dash ×2); use tarn record --follow", output)
+
         output = self.record("/usr/bin/python3", "-c", f"import os; os.execv('{PATHS.static}', ['x'])").stderr
         self.assertRegex(output, "tarn: not recorded: the program that replaced it by exec, .*statically linked")
         self.assertIn("replaced it by exec", self.run_program(PATHS.tarn, "report", "rec").stdout)
@@ -213,6 +221,20 @@ class Safety(FolderTest):
 
         output = self.record("true").stderr
         self.assertNotIn("not recorded", output)
+
+    def test_children_that_cannot_be_followed_are_reported(self):
+        ways = {"resource.setrlimit(resource.RLIMIT_AS, (200_000_000, 200_000_000))":
+                "it has too few addresses (ulimit -v) for the memory of tarn record"}
+        if os.geteuid() == 0:
+            ways["os.setuid(65534)"] = ("it cannot open the memory of tarn record, with another user, root folder or "
+                                        "/proc than at its start; tarn record --pid may record it")
+        for way, reason in ways.items():
+            with self.subTest(way):
+                program = f"import os, resource; {way}; [os.fork() or os._exit(0) for at in range(2)]; os.wait()"
+                output = self.record("/usr/bin/python3", "-c", program, modes=["--follow", "--heap"]).stderr
+                line = rf"not recorded: python3[.\d]* ×2: {re.escape(reason)}"
+                self.assertRegex(output, f"tarn: {line}\n")
+                self.assertRegex(self.run_program(PATHS.tarn, "report", "rec").stdout, line)
 
     def test_a_program_may_restrict_its_system_calls(self):
         for mode in "prctl", "syscall", "strict", "raw":

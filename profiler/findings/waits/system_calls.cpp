@@ -138,7 +138,7 @@ struct call_family {
 // that copies from file to file counts as both, and so do all calls of children that were waited for.
 bool has_exact_counts(const format::recording& recording) {
   if (!recording.has_ended || recording.part != format::interval{}) return false;
-  if (recording.unrecorded.forks != 0) return false;
+  if (recording.unrecorded.forks != 0 || !recording.unrecorded.programs.empty()) return false;
   return std::none_of(recording.calls.begin(), recording.calls.end(), [](const auto& call) {
     return is_one_of(call_name(call.first.number),
                      std::to_array<std::string_view>({"sendfile", "copy_file_range", "wait4", "waitid"}));

@@ -17,6 +17,7 @@
 
 #include "profiler/format/recorder_library.hpp"
 #include "profiler/preload/entry.hpp"
+#include "profiler/preload/lent_thread.hpp"
 #include "profiler/preload/next_library_function.hpp"
 #include "profiler/preload/records/region.hpp"
 
@@ -158,7 +159,9 @@ class continued_recording {
     is_own_ = detail::has_started.load(std::memory_order_acquire) && is_recorded() && !is_restricted() &&
               process_number() == raw_call(SYS_getpid);
     if (!is_own_) {
-      if (!is_restricted()) count_ = note_child_program(path, environment, is_searched);
+      if (is_restricted()) return;
+      child_count_ = note_child_exec(is_lent());
+      count_ = note_child_program(path, environment, is_searched);
       return;
     }
     const int file = begin_exec(path);
@@ -193,6 +196,7 @@ class continued_recording {
     const int before = errno;
     if (is_own_) exec_failed();
     if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+    if (child_count_ != nullptr) child_count_->fetch_sub(1, std::memory_order_relaxed);
     errno = before;
   }
   char* const* environment() const noexcept { return environment_; }
@@ -217,7 +221,8 @@ class continued_recording {
 
   static constexpr std::size_t limit = 1024;
   bool is_own_ = false;
-  std::atomic<std::uint32_t>* count_ = nullptr;  // of a child's program that is not recorded
+  std::atomic<std::uint32_t>* count_ = nullptr;        // of a child's program that is not recorded
+  std::atomic<std::uint64_t>* child_count_ = nullptr;  // of children that became programs
   char* const* environment_;
   const char* pointers_[limit + 5];
   char region_[128], process_[64], descriptor_[64], preload_[sizeof own_preload];

@@ -229,12 +229,12 @@ bool take_spare(std::uint32_t index, std::uint64_t owner) noexcept {
 }
 
 // Returns the spare that this process has from before its exec, or takes one now; null when none is left.
-const format::spare_region* own_spare() noexcept {
+format::spare_region* own_spare() noexcept {
   const std::uint64_t own_key = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
   const std::uint64_t started = start_time();
   const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
   for (std::uint32_t index = 0; index < count; ++index) {
-    const format::spare_region& spare = first->spare[index];
+    format::spare_region& spare = first->spare[index];
     if (spare.owner.load(std::memory_order_relaxed) == own_key &&
         spare.started.load(std::memory_order_relaxed) == started)
       return &spare;
@@ -267,15 +267,18 @@ long open_spare_file(const char* path, const format::spare_region& spare) noexce
   return open_region(spare_path);
 }
 
-// Maps this process's spare.
-bool map_spare(const char* path, void* address) noexcept {
-  const format::spare_region* const spare = own_spare();
+// Maps this process's spare. Returns false, and sets `why` unless no spare is left, when it cannot.
+bool map_spare(const char* path, void* address, format::refusal& why) noexcept {
+  format::spare_region* const spare = own_spare();
   if (spare == nullptr) return false;
   long file = open_spare_file(path, *spare);
   for (std::size_t number = 0; file < 0 && number < open_spare_count; ++number) {
     if (spare == &first->spare[open_spares[number].index]) file = open_spares[number].file;
   }
-  return map_region(file, address);
+  if (map_region(file, address)) return true;
+  why = file < 0 ? format::refusal::lacks_access : format::refusal::lacks_addresses;
+  spare->owner.store(0, std::memory_order_relaxed);
+  return false;
 }
 
 // Holds a copy, because the environment may have changed by the time a child needs it. Paths of `tarn record` are
@@ -320,11 +323,11 @@ std::atomic<std::uint32_t>* note_start(format::region_header& header, const char
   header.unrecorded_others.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
-void note_unrecorded(format::region_header& header) noexcept {
-  char path[512];
+void note_unrecorded(format::region_header& header, format::refusal why) noexcept {
+  char path[512] = "a program";  // where there is no /proc
   const long length = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
-  path[length > 0 ? length : 0] = '\0';
-  note_start(header, path, format::refusal::loadable);
+  if (length > 0) path[length] = '\0';
+  note_start(header, path, why);
 }
 
 }  // namespace
@@ -343,9 +346,10 @@ bool attach(const char* const* environment) noexcept {
   const bool is_first = (expected_process == 0 || expected_process == raw_call(SYS_getpid)) &&
                         (own_namespace == first->pid_namespace || own_namespace == 0);
   const bool follows_children = first->spares != 0;
+  format::refusal why = format::refusal::loadable;
   if (!is_attached)
-    is_attached = is_first ? map_region(open_region(path), nullptr) : follows_children && map_spare(path, nullptr);
-  if (!is_attached && !is_first) note_unrecorded(*first);
+    is_attached = is_first ? map_region(open_region(path), nullptr) : follows_children && map_spare(path, nullptr, why);
+  if (!is_attached && !is_first) note_unrecorded(*first, why);
   std::strcpy(first_path, path);
   if (!is_attached || !follows_children) {
     unmap(first, sizeof *first);
@@ -376,6 +380,21 @@ void note_unrecorded_fork() noexcept {
     header().unrecorded_forks.fetch_add(1, std::memory_order_relaxed);
 }
 
+namespace {
+
+constinit std::uint32_t forks_since_attach = 0;  // from the process that counts, to this one
+
+}  // namespace
+
+void note_forked_child() noexcept { ++forks_since_attach; }
+
+std::atomic<std::uint64_t>* note_child_exec(bool is_borrowed) noexcept {
+  const bool is_child = is_borrowed ? is_recorded() : forks_since_attach == 1;
+  if (first != nullptr || !is_attached() || !is_child) return nullptr;
+  header().unrecorded_execs.fetch_add(1, std::memory_order_relaxed);
+  return &header().unrecorded_execs;
+}
+
 const char* region_path() noexcept { return first_path; }
 std::uint32_t process_number() noexcept { return header().process.load(std::memory_order_relaxed); }
 
@@ -396,7 +415,15 @@ void exec_failed() noexcept {
     raw_call(SYS_fcntl, region_file.number, F_SETFD, FD_CLOEXEC);
 }
 
-bool follow_fork() noexcept { return first != nullptr && is_attached() && map_spare(first_path, own_region); }
+bool follow_fork() noexcept {
+  if (first == nullptr || !is_attached()) return false;
+  format::refusal why = format::refusal::loadable;
+  if (map_spare(first_path, own_region, why)) return true;
+  if (why != format::refusal::loadable) note_unrecorded(*first, why);
+  return false;
+}
+
+void note_unfollowed_child() noexcept { note_unrecorded(*first, format::refusal::lacks_addresses); }
 
 void open_some_spares() noexcept {
   if (first == nullptr || is_restricted()) return;

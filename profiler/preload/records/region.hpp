@@ -27,6 +27,8 @@ void leave_inherited_region() noexcept;
 // Takes a region of its own, in place of the parent's, in a child that fork made of a recorded process. The child's
 // one thread calls it before anything else here. Returns false when children are not recorded, or no region is left.
 bool follow_fork() noexcept;
+// Counts a child that has a region, but no memory for what else it needs.
+void note_unfollowed_child() noexcept;
 
 // Keeps some regions for children open. Call it before this process enters a user namespace of its own, in which it may
 // no longer open them.
@@ -34,6 +36,11 @@ void open_some_spares() noexcept;
 
 // Counts a child that is not recorded. Call it in the parent after each fork and vfork.
 void note_unrecorded_fork() noexcept;
+// Call it in the child of each fork.
+void note_forked_child() noexcept;
+// Counts such a child before it becomes a program by exec: its own, or the one that has borrowed the memory of this
+// process. Returns the count, so that the caller can take that back; null when it is not one of those children.
+std::atomic<std::uint64_t>* note_child_exec(bool is_borrowed) noexcept;
 
 // Counts a program that a child becomes and that cannot load the recorder. Returns its count, so that the caller can
 // take that back; null when there is no room for it.
