@@ -6,6 +6,7 @@ command's parameters, and the table that is printed."""
 import argparse
 import json
 import pathlib
+import re
 import sys
 import time
 
@@ -40,7 +41,10 @@ class DuckDB:
         self.errors = duckdb.Error
         self.connection = duckdb.connect()
         if memory:
-            self.connection.execute(f"set memory_limit = {quoted(memory)}")
+            try:
+                self.connection.execute(f"set memory_limit = {quoted(memory)}")
+            except duckdb.Error as error:
+                raise Failure(USAGE, f"--memory {memory}: {' '.join(str(error).split())[:500]}") from None
 
     def remote_files(self, folder):
         return [path for path, in self.rows(f"select file from glob({quoted(folder + '/**/*.parquet')})")]
@@ -212,7 +216,13 @@ def query_of(name):
     if name in names:
         return statements(name)[0]
     if name.endswith(".sql") and pathlib.Path(name).is_file():
-        return pathlib.Path(name).read_text().strip().rstrip(";")
+        try:
+            query = pathlib.Path(name).read_text(encoding="utf-8").strip().rstrip(";")
+        except (OSError, UnicodeDecodeError) as error:
+            raise Failure(WRONG, f"{name}: {error}") from None
+        if not re.sub(r"--[^\n]*|/\*.*?\*/|;", "", query, flags=re.DOTALL).strip():
+            raise Failure(WRONG, f"{name}: the file has no query; it must have one, such as: select * from hosts")
+        return query
     raise Failure(USAGE, f"there is no query '{name}'; there are {', '.join(names)}, or a file FILE.sql of your own")
 
 
@@ -259,7 +269,18 @@ def page(engine, options):
         "regressions": answer_of(engine, options, "regressions")[0] if compares else None}}
 
 
+def check_values(options):
+    """Refuses what an engine would refuse in words of its own, or take for something else."""
+    memory = re.fullmatch(r"(\d+(?:\.\d+)?)\s*[KMGT](?:i?B)?", options.memory, flags=re.IGNORECASE)
+    if options.memory and not (memory and float(memory[1]) > 0):
+        raise Failure(USAGE, f"--memory {options.memory}: a positive number with a unit is needed, KB, MB, GB or TB, "
+                      "such as 4GB")
+    if not 0 < options.confidence < 1:  # nan is neither
+        raise Failure(USAGE, f"--confidence {options.confidence}: a probability from 0.5 to 0.999999 is needed")
+
+
 def answer(options):
+    check_values(options)
     if not options.page:
         query_of(options.query)
     engine = Spark(options.spark, options.memory) if options.spark else DuckDB(options.memory)

@@ -104,6 +104,11 @@ class Queries(FleetTest):
         self.assertEqual({row["hosts"] for row in sites}, {25})
         self.assertTrue(all(row["seconds"] >= next_row["seconds"] for row, next_row in zip(sites, sites[1:])))
 
+    def test_memory_may_be_limited(self):
+        rows, _ = self.answer("versions")
+        for memory in "4GB", "900 mb", "1.5GiB", "2g":
+            self.assertEqual(self.answer("versions", "--memory", memory)[0], rows)
+
     def test_a_query_of_the_users_and_a_service(self):
         query = self.folder / "mine.sql"
         query.write_text("-- mine\nselect count(*) as row_count from samples;\n")
@@ -274,6 +279,16 @@ class BadInput(FleetTest):
         self.write(self.folder / "other.parquet", "select 1 as number")
         self.assertIn("tarn: ", error("sites", code=3, folder=self.folder))
         self.assertIn("confidence", error("regressions", "--confidence", "1", code=2))
+        self.assertIn("--confidence nan: a probability from 0.5 to 0.999999", error("regressions", "--confidence",
+                                                                                    "nan", code=2))
+        for memory in "foo", "1", "-1", "0GB", "-4GB", "4XB":
+            self.assertIn(f"--memory {memory}: a positive number with a unit is needed, KB, MB, GB or TB",
+                          error("sites", f"--memory={memory}", code=2))
+        for query in "", " ;\n", "-- nothing\n/* nothing\neither */ ;\n":
+            bad.write_text(query)
+            self.assertIn("bad.sql: the file has no query", error(str(bad), code=3))
+        bad.write_bytes(b"select '\xff'")
+        self.assertIn("bad.sql: ", error(str(bad), code=3))
         (self.folder / "python3").symlink_to(shutil.which("python3", path="/usr/bin"))
         self.assertIn("pip install duckdb", error("sites", code=5, env={"PATH": str(self.folder)}))
         self.assertIn("python3 is needed", error("sites", code=5, env={"PATH": "/nowhere"}))
