@@ -374,12 +374,13 @@ TEST(statistics_output, appends_to_the_file_of_the_start) {
 }
 
 TEST(statistics_output, reports_an_unusable_file_and_uses_standard_error) {
-  const std::string out = standard_error_of([] {
-    const options values = options_for(stats_mode::text, "/nonexistent/stats");
+  const std::string path = testing::TempDir() + "tarn-stats-" + std::to_string(::getpid()) + "-missing/stats";
+  const std::string out = standard_error_of([&path] {
+    const options values = options_for(stats_mode::text, path);
     open_statistics_output(values);
     print_statistics(values, numbered_process(), {}, {});
   });
-  EXPECT_THAT(out, testing::StartsWith("tarn: cannot open stats_file /nonexistent/stats: No such file or directory; "
+  EXPECT_THAT(out, testing::StartsWith("tarn: cannot open stats_file " + path + ": No such file or directory; " +
                                        "standard error is used\ntarn: statistics of process "));
 }
 
