@@ -118,6 +118,14 @@ class Install(unittest.TestCase):
         self.assertEqual(run(build / "drop_in"), "libtarn-malloc.so\nlibtarn-malloc.so\n")
         self.assertEqual(run(build / "static"), "Tarn\n")
 
+    def test_a_project_of_c_alone_builds_with_find_package(self):
+        build = self.folder / "c alone"
+        run("cmake", "-G", "Ninja", "-S", CONSUMER / "c_alone", "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build)
+        self.assertEqual(run(build / "heap_c"), "ok\n")
+        self.assertEqual(run(build / "static_c"), "ok\n")
+        self.assertEqual(run(build / "drop_in_c"), "ok\n")
+
     def test_asio_is_looked_for_only_where_it_is_wanted(self):
         _, without = self.configure("without asio", "-DONLY_FIND=ON", "-DPARTS=asio",
                                     "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON",
