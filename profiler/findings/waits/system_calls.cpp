@@ -314,9 +314,19 @@ void advise_threads(call_findings& findings, const format::recording& recording,
              return location.function.find(function) != std::string::npos;
            });
   };
+  // std::counting_semaphore, std::barrier and std::latch give up the processor some times before they wait.
+  const auto waits_in_library = [](const code_location& location) {
+    return location.file.ends_with("bits/atomic_wait.h") ||
+           location.function.find("__atomic_spin") != std::string::npos;
+  };
   for (call_site& site : findings.sites) {
-    if (site.remedy.empty() || !sets_signals(site.name)) continue;
+    const bool gives_up_processor = site.name == "sched_yield";
+    if (site.remedy.empty() || (!gives_up_processor && !sets_signals(site.name))) continue;
     const std::vector<code_location> stack = stack_at(recording, site.site, symbols);
+    if (gives_up_processor) {
+      if (std::any_of(stack.begin(), stack.end(), waits_in_library)) site.remedy.clear();
+      continue;
+    }
     const auto own_frame = std::find_if_not(stack.begin(), stack.end(),
                                             [](const code_location& location) { return is_runtime_code(location); });
     if (std::any_of(stack.begin(), own_frame, begins_thread))

@@ -70,7 +70,8 @@ bool is_reading(std::string_view name);
 bool is_writing(std::string_view name);
 
 call_findings find_calls(const format::recording& recording);
-// Changes the remedy for signals that the C library sets where a thread begins or ends.
+// Changes the remedy for signals that the C library sets where a thread begins or ends, and removes that for a loop
+// where the loop is one of the C++ library, before it waits.
 void advise_threads(call_findings& findings, const format::recording& recording, symbols& symbols);
 
 // Scales the estimated counts of calls that read, and of those that write, to the kernel's own count of both, where
