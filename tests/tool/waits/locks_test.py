@@ -260,6 +260,17 @@ class Tries(Recorded):
                 self.assertAlmostEqual(rows[0]["refused"], int(failures), delta=tolerance)
 
 
+class Permits(Recorded):
+    """The C++ library gives up the processor some times before it waits: that is no loop of the program."""
+    arguments, mode = ("permits", "500"), ("--syscalls", "--full")
+
+    def test_the_loop_of_the_library_gets_no_remedy(self):
+        yields = [call for call in self.report["syscalls"] if call["name"] == "sched_yield"
+                  and self.is_in(call["stack"], "takes_the_permit")]
+        self.assertGreater(sum(call["count"] for call in yields), 1000)
+        self.assertEqual({call["remedy"] for call in yields}, {""})
+
+
 class Kept(Recorded):
     """Waits and holds that never end."""
     arguments = ("kept", "1")

@@ -3,6 +3,7 @@
 //   locks samples ROUNDS    some of them so often that the recorder samples them
 //   locks crowd ROUNDS      four threads that take one lock all the time, so that many wait
 //   locks tries ROUNDS      locks of every kind that two threads try until they have them
+//   locks permits ROUNDS    four threads that share the one permit of a std::counting_semaphore
 //   locks kept ROUNDS       a lock that three threads wait for, and one more that gives up, until the program ends
 //   locks convoy ROUNDS     threads that wait one behind the other, all because of the first holder
 //   locks queue ROUNDS      a hundred threads that wait for one holder
@@ -25,6 +26,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <semaphore>
 #include <shared_mutex>
 #include <thread>
 
@@ -312,6 +314,21 @@ int try_all_kinds() {
   return 5;
 }
 
+std::counting_semaphore<1> permit(1);
+[[gnu::noinline]] void takes_the_permit() {
+  for (int round = 0; round < rounds; ++round) {
+    permit.acquire();
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    permit.release();
+  }
+}
+int share_a_permit() {
+  std::thread threads[4];
+  for (std::thread& thread : threads) thread = std::thread(takes_the_permit);
+  for (std::thread& thread : threads) thread.join();
+  return 5;
+}
+
 std::mutex crowd_mutex;
 long crowd_count = 0;
 [[gnu::noinline]] void push_in() {
@@ -473,6 +490,7 @@ int main(int count, char** arguments) {
   if (count > 2 && std::strcmp(arguments[1], "samples") == 0) return take_samples();
   if (count > 2 && std::strcmp(arguments[1], "crowd") == 0) return form_a_crowd();
   if (count > 2 && std::strcmp(arguments[1], "tries") == 0) return try_all_kinds();
+  if (count > 2 && std::strcmp(arguments[1], "permits") == 0) return share_a_permit();
   if (count > 2 && std::strcmp(arguments[1], "queue") == 0) return wait_in_line();
   if (count > 2 && std::strcmp(arguments[1], "foreign") == 0) return share_with_a_child();
   if (count > 2 && std::strcmp(arguments[1], "stopped") == 0) {
