@@ -102,7 +102,7 @@ class Headers(unittest.TestCase):
         for compiler in COMPILERS:
             old = (["-U__clang_major__", "-D__clang_major__=14"] if is_clang(compiler)
                    else ["-U__GNUC__", "-D__GNUC__=11"])
-            for header in self.headers:  # some are for C++17, too
+            for header in (name for name in self.headers if "/detail/" not in name):  # some are for C++17, too
                 errors = compile_text(compiler, f"#include <{header}>\n", *self.flags, "-std=c++17", "-w")
                 first_error = next((line for line in errors.splitlines() if "error" in line), "")
                 if first_error:

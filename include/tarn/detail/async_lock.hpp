@@ -1,6 +1,8 @@
 // A lock that suspends instead of blocking: it keeps the list of waiters, first come, first served.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <cstdint>
 #include <mutex>
 #include <source_location>

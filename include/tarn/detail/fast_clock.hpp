@@ -1,6 +1,8 @@
 // The time of day from the processor's counter: a third of the cost of clock_gettime(2).
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <ctime>

@@ -1,6 +1,8 @@
 // The result of outlives().
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <type_traits>
 #include <utility>
 

@@ -2,6 +2,8 @@
 // runs later.
 #pragma once
 
+#include <tarn/detail/language.hpp>
+
 #include <functional>
 #include <type_traits>
 #include <utility>
