@@ -143,10 +143,6 @@ figure_range processor_range(const limit& limit, const totals& whole) {
   return {share.low * whole.cpu_seconds.low, share.high * whole.cpu_seconds.high};
 }
 
-}  // namespace
-
-namespace {
-
 // Returns the limit without its number.
 limit subject_of(std::string_view text) {
   limit limit;
