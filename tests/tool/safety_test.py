@@ -45,6 +45,8 @@ if ctypes.CDLL(None).mlockall(3) == 0:
     print(re.search(r"VmRSS:\s*(\d+) kB", open("/proc/self/status").read())[1])
 """
 PRINTS_ITS_MAPPINGS = "print(open('/proc/self/smaps').read())"
+LACKS_ACCESS = ("it cannot open the memory of tarn record, with another user, root folder or /proc than at its start; "
+                "tarn record --pid may record it")
 CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern").read_text(encoding="ascii").strip()
 
 
@@ -150,19 +152,33 @@ class Safety(FolderTest):
         self.record("sh", "-c", f"{launch} & {launch} & wait", modes=["--heap", "--full", "--follow"])
         files = [path.name for path in self.folder.glob("rec.*")]
         self.assertTrue(all(re.fullmatch(r"rec\.\d+(@\d+\.\d+)?", file) for file in files), files)
-        reports = [json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "1000",
-                                               file).stdout)
-                   for file in files]
-        counts = [report["heap"]["allocations"] for report in reports
-                  if any("sites.cpp" in frame["file"] for site in report["sites"] for frame in site["stack"])]
+        counts = self.counts_of_followed_sites()
         self.assertEqual(len(counts), 2, files)
         self.assertGreater(counts[0], 1200)
         self.assertEqual(counts[0], counts[1], "two processes of the number 1 counted in one file")
-        # With a /proc of its own, a namespace does not show where the recording is: the program ends, and so does this.
-        self.record(*way, "--mount-proc", PATHS.sites, "100", "0", modes=["--follow"])
+        # With a /proc of its own, a namespace does not show where the recording is.
+        for file in files:
+            (self.folder / file).unlink()
+        self.record(*way, "--mount-proc", "sh", "-c", f"'{PATHS.sites}' 100 0; '{PATHS.sites}' 100 0; true",
+                    modes=["--heap", "--full", "--follow"])
+        if way[1] != "-r":
+            self.assertEqual(self.counts_of_followed_sites(), counts)
+
+    def counts_of_followed_sites(self):
+        """The allocations of each recorded process that is tool_sites."""
+        reports = [json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "1000",
+                                               path).stdout)
+                   for path in self.folder.glob("rec.*")]
+        return [report["heap"]["allocations"] for report in reports
+                if any("sites.cpp" in frame["file"] for site in report["sites"] for frame in site["stack"])]
 
     def report(self):
         return json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "1000", "rec").stdout)
+
+    def can_change_user(self):
+        command = ["setpriv", "--reuid=65534", "--clear-groups", PATHS.sites, "1", "0"]
+        return (os.geteuid() == 0 and shutil.which("setpriv") is not None and
+                subprocess.run(command, check=False).returncode == 0)
 
     def test_a_launcher_is_followed_into_its_program(self):
         self.record(PATHS.sites, "100", "0", modes=["--heap", "--full"])
@@ -170,9 +186,7 @@ class Safety(FolderTest):
         launchers = [["env", "-i"], ["timeout", "100"], ["timeout", "100", "env", "-i"],
                      ["sh", "-c", f"'{PATHS.sites}' 100 0; true"], ["sh", "-c", f"exec '{PATHS.sites}' 100 0"],
                      ["sh", "-c", f"true; (exec env -i '{PATHS.sites}' 100 0); ls > /dev/null"]]
-        can_change_user = os.geteuid() == 0 and shutil.which("setpriv") is not None and subprocess.run(
-            ["setpriv", "--reuid=65534", "--clear-groups", PATHS.sites, "1", "0"], check=False).returncode == 0
-        if can_change_user:
+        if self.can_change_user():
             launchers.append(["setpriv", "--reuid=65534", "--clear-groups"])
         for way in (["unshare", "-p", "-f", "--mount-proc"], ["unshare", "-rpf"], ["unshare", "-rpf", "--mount-proc"]):
             if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
@@ -217,7 +231,11 @@ class Safety(FolderTest):
         way = ["unshare", "-rpf"]
         if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
             output = self.record(*way, "sh", "-c", f"'{PATHS.sites}' 100 0; true", modes=["--heap"]).stderr
-            self.assertIn("tarn: not recorded: 1 forked process;", output)
+            self.assertRegex(output, f"tarn: not recorded: (da)?sh: {LACKS_ACCESS}\n")
+        if self.can_change_user():
+            output = self.record("setpriv", "--reuid=65534", "--clear-groups", "sh", "-c", "(true); (true); true",
+                                 modes=["--heap", "--follow"]).stderr
+            self.assertRegex(output, f"tarn: not recorded: (da)?sh ×2: {LACKS_ACCESS}\n")
 
         output = self.record("true").stderr
         self.assertNotIn("not recorded", output)
@@ -226,8 +244,7 @@ class Safety(FolderTest):
         ways = {"resource.setrlimit(resource.RLIMIT_AS, (200_000_000, 200_000_000))":
                 "it has too few addresses (ulimit -v) for the memory of tarn record"}
         if os.geteuid() == 0:
-            ways["os.setuid(65534)"] = ("it cannot open the memory of tarn record, with another user, root folder or "
-                                        "/proc than at its start; tarn record --pid may record it")
+            ways["os.setuid(65534)"] = LACKS_ACCESS
         for way, reason in ways.items():
             with self.subTest(way):
                 program = f"import os, resource; {way}; [os.fork() or os._exit(0) for at in range(2)]; os.wait()"
@@ -235,6 +252,14 @@ class Safety(FolderTest):
                 line = rf"not recorded: python3[.\d]* ×2: {re.escape(reason)}"
                 self.assertRegex(output, f"tarn: {line}\n")
                 self.assertRegex(self.run_program(PATHS.tarn, "report", "rec").stdout, line)
+
+    def test_children_in_another_root_folder_are_followed(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may change the root folder")
+        program = "import os; os.chroot('.'); [os.fork() or os._exit(0) for at in range(2)]; os.wait(); os.wait()"
+        output = self.record("/usr/bin/python3", "-c", program, modes=["--follow", "--heap"]).stderr
+        self.assertIn("tarn: recorded 2 child processes", output)
+        self.assertNotIn("not recorded", output)
 
     def test_a_program_may_restrict_its_system_calls(self):
         for mode in "prctl", "syscall", "strict", "raw":

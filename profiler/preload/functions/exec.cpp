@@ -2,7 +2,7 @@
 // takes are added to the next program's environment if the program has left them out (`env -i`). Where its LD_PRELOAD
 // names other libraries alone, the recorder is put in front of them. The region is
 // passed on as a descriptor, because the next program may be unable to open it (another user or PID namespace).
-// Children keep the environment that they are given. Also wraps unshare(), for the same reason.
+// Children keep the environment that they are given. Also wraps unshare(), setns() and chroot(), for the same reason.
 #include <elf.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -29,6 +29,8 @@ TARN_NEXT_FUNCTION(fexecve)
 TARN_NEXT_FUNCTION(posix_spawn)
 TARN_NEXT_FUNCTION(posix_spawnp)
 TARN_NEXT_FUNCTION(unshare)
+TARN_NEXT_FUNCTION(setns)
+TARN_NEXT_FUNCTION(chroot)
 
 namespace tarn::preload {
 namespace {
@@ -264,8 +266,19 @@ TARN_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spawn
 }
 
 TARN_EXPORT int unshare(int flags) noexcept {
-  if ((flags & CLONE_NEWUSER) != 0 && records_anything()) open_some_spares();
+  if (records_anything()) {
+    if ((flags & CLONE_NEWUSER) != 0) open_some_spares();
+    if ((flags & (CLONE_NEWPID | CLONE_NEWNS)) != 0) open_folder_of_regions();
+  }
   return next_unshare()(flags);
+}
+TARN_EXPORT int setns(int file, int kind) noexcept {
+  if (records_anything()) open_folder_of_regions();
+  return next_setns()(file, kind);
+}
+TARN_EXPORT int chroot(const char* path) noexcept {
+  if (records_anything()) open_folder_of_regions();
+  return next_chroot()(path);
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): `list` is a declaration

@@ -28,6 +28,7 @@ constinit const process_page* tarn_recorder_page = nullptr;
 namespace {
 
 constinit format::region_header* first = nullptr;  // the started process's; null unless children are recorded
+constinit bool has_lost_first = false;  // it cannot be opened since an exec of this process
 constinit std::uint32_t own_image = 0;
 
 // Returns 0 when /proc does not tell it. It is read before each use, as a child of unshare(2) is in another
@@ -77,7 +78,16 @@ long number_in(const char* text) noexcept {
   return *text == '\0' ? number : -1;
 }
 
-long open_region(const char* path) noexcept { return raw_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0); }
+// Opens a region. `path` is absolute, or NUMBER/NAME, where NUMBER is the descriptor of an open folder.
+long open_region(const char* path) noexcept {
+  long folder = AT_FDCWD;
+  if (path[0] != '/') {
+    folder = 0;
+    while (*path >= '0' && *path <= '9' && folder < INT32_MAX) folder = folder * 10 + (*path++ - '0');
+    if (*path++ != '/') return -ENOENT;
+  }
+  return raw_call(SYS_openat, folder, path, O_RDWR | O_CLOEXEC, 0);
+}
 
 // Maps the pages of `file` as shared memory; returns an errno as its negative. `address` is the mapping to replace, or
 // null.
@@ -205,7 +215,7 @@ bool map_region(long file, void* address) noexcept {
 format::region_header* map_first(const char* path) noexcept {
   const long file = open_region(path);
   if (file < 0) return nullptr;
-  const long start = map_shared(file, sizeof *first, nullptr);
+  const long start = region_bytes(file) == 0 ? -EINVAL : map_shared(file, sizeof *first, nullptr);
   raw_call(SYS_close, file);
   if (is_error(start)) return nullptr;
   auto* const header = reinterpret_cast<format::region_header*>(start);
@@ -250,6 +260,14 @@ format::spare_region* own_spare() noexcept {
   return nullptr;
 }
 
+void append_number(char* text, std::size_t& length, std::uint32_t number) noexcept {
+  char digits[10];
+  std::size_t count = 0;
+  do digits[count++] = static_cast<char>('0' + number % 10);
+  while ((number /= 10) != 0);
+  while (count > 0) text[length++] = digits[--count];
+}
+
 // Opens a spare, which lies beside the first region. `path` names the first region. Returns an errno as its negative.
 long open_spare_file(const char* path, const format::spare_region& spare) noexcept {
   char spare_path[64];
@@ -257,12 +275,7 @@ long open_spare_file(const char* path, const format::spare_region& spare) noexce
   if (name == nullptr || name - path > 40) return -ENOENT;
   std::size_t length = static_cast<std::size_t>(name - path) + 1;
   std::memcpy(spare_path, path, length);
-  char digits[10];
-  std::size_t count = 0;
-  for (std::uint32_t remainder = spare.file; remainder != 0 || count == 0; remainder /= 10) {
-    digits[count++] = static_cast<char>('0' + remainder % 10);
-  }
-  while (count > 0) spare_path[length++] = digits[--count];
+  append_number(spare_path, length, spare.file);
   spare_path[length] = '\0';
   return open_region(spare_path);
 }
@@ -283,7 +296,9 @@ bool map_spare(const char* path, void* address, format::refusal& why) noexcept {
 
 // Holds a copy, because the environment may have changed by the time a child needs it. Paths of `tarn record` are
 // short; a longer one is not ours.
-constinit char first_path[64] = {};
+constinit char start_path[64] = {}, path_in_folder[64] = {};
+// Points to the first one, or to the second one once there is a folder for children that have another /proc.
+constinit std::atomic<const char*> first_path = start_path;
 
 // Maps the region that this process had before its exec, and that was handed on to it.
 bool map_inherited(const char* const* environment) noexcept {
@@ -337,10 +352,11 @@ void note_unrecorded(format::region_header& header, format::refusal why) noexcep
 
 bool attach(const char* const* environment) noexcept {
   const char* const path = value_of(environment, format::region_variable);
-  if (path == nullptr || std::strlen(path) >= sizeof first_path) return false;
+  if (path == nullptr || std::strlen(path) >= sizeof start_path) return false;
   bool is_attached = map_inherited(environment);
   first = map_first(path);
-  if (first == nullptr) return is_attached;
+  has_lost_first = first == nullptr;
+  if (has_lost_first) return is_attached;
   const std::uint32_t own_namespace = pid_namespace();
   const long expected_process = number_in(value_of(environment, format::process_variable));
   const bool is_first = (expected_process == 0 || expected_process == raw_call(SYS_getpid)) &&
@@ -350,7 +366,7 @@ bool attach(const char* const* environment) noexcept {
   if (!is_attached)
     is_attached = is_first ? map_region(open_region(path), nullptr) : follows_children && map_spare(path, nullptr, why);
   if (!is_attached && !is_first) note_unrecorded(*first, why);
-  std::strcpy(first_path, path);
+  std::strcpy(start_path, path);
   if (!is_attached || !follows_children) {
     unmap(first, sizeof *first);
     first = nullptr;
@@ -376,7 +392,10 @@ std::atomic<std::uint32_t>* note_refused_program(const char* path, format::refus
 }
 
 void note_unrecorded_fork() noexcept {
-  if (first == nullptr && is_attached() && is_recorded())
+  if (first != nullptr || !is_attached() || !is_recorded()) return;
+  if (has_lost_first)
+    note_unrecorded(header(), format::refusal::lacks_access);
+  else
     header().unrecorded_forks.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -390,12 +409,12 @@ void note_forked_child() noexcept { ++forks_since_attach; }
 
 std::atomic<std::uint64_t>* note_child_exec(bool is_borrowed) noexcept {
   const bool is_child = is_borrowed ? is_recorded() : forks_since_attach == 1;
-  if (first != nullptr || !is_attached() || !is_child) return nullptr;
+  if (first != nullptr || has_lost_first || !is_attached() || !is_child) return nullptr;
   header().unrecorded_execs.fetch_add(1, std::memory_order_relaxed);
   return &header().unrecorded_execs;
 }
 
-const char* region_path() noexcept { return first_path; }
+const char* region_path() noexcept { return first_path.load(std::memory_order_acquire); }
 std::uint32_t process_number() noexcept { return header().process.load(std::memory_order_relaxed); }
 
 int begin_exec(const char* path) noexcept {
@@ -418,7 +437,7 @@ void exec_failed() noexcept {
 bool follow_fork() noexcept {
   if (first == nullptr || !is_attached()) return false;
   format::refusal why = format::refusal::loadable;
-  if (map_spare(first_path, own_region, why)) return true;
+  if (map_spare(region_path(), own_region, why)) return true;
   if (why != format::refusal::loadable) note_unrecorded(*first, why);
   return false;
 }
@@ -430,11 +449,30 @@ void open_some_spares() noexcept {
   const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
   for (std::uint32_t index = 0; index < count && open_spare_count < std::size(open_spares); ++index) {
     if (first->spare[index].owner.load(std::memory_order_relaxed) != 0) continue;
-    const long file = open_spare_file(first_path, first->spare[index]);
+    const long file = open_spare_file(region_path(), first->spare[index]);
     if (file < 0) return;
     open_spares[open_spare_count++] = {index, raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number)};
     raw_call(SYS_close, file);
   }
+}
+
+void open_folder_of_regions() noexcept {
+  if (first == nullptr || is_restricted() || start_path[0] != '/' || region_path() != start_path ||
+      process_number() != raw_call(SYS_getpid))
+    return;
+  const char* const name = std::strrchr(start_path, '/') + 1;
+  char folder_path[sizeof start_path] = {};
+  std::memcpy(folder_path, start_path, static_cast<std::size_t>(name - start_path));
+  const long file = raw_call(SYS_openat, AT_FDCWD, folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+  if (file < 0) return;
+  const long number = raw_call(SYS_fcntl, file, F_DUPFD, first_kept_number);  // the programs of children have it, too
+  raw_call(SYS_close, file);
+  if (is_error(number)) return;
+  std::size_t length = 0;
+  append_number(path_in_folder, length, static_cast<std::uint32_t>(number));
+  path_in_folder[length++] = '/';
+  std::strcpy(path_in_folder + length, name);
+  first_path.store(path_in_folder, std::memory_order_release);  // release: a thread that forks reads the whole path
 }
 
 void set_region_aside() noexcept { extend_access(own_region->bytes); }
