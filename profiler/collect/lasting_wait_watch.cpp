@@ -16,6 +16,7 @@
 #include "profiler/collect/namespaces.hpp"
 #include "profiler/collect/thread_names.hpp"
 #include "profiler/cpu/waiting_thread.hpp"
+#include "profiler/findings/waits/lasting_waits.hpp"
 #include "profiler/symbols/names.hpp"
 #include "profiler/symbols/symbols.hpp"
 
@@ -41,6 +42,7 @@ awaited lock_of_code(analyse::symbols& symbols, const format::site_facts& stack,
       for (const std::string_view part : {"pthread_mutex_", "pthread_cond_", "mtx_lock", "cnd_wait"}) {
         if (location.function.find(part) != std::string::npos) return awaited::mutex;
       }
+      if (location.function.find("pthread_rwlock_") != std::string::npos) return awaited::reader_writer;
       is_first = false;
     }
   }
@@ -163,7 +165,7 @@ void lasting_wait_watch::check_code(std::vector<thread_wait>& waits, const forma
   std::optional<analyse::symbols> symbols;
   for (thread_wait& waiting : waits) {
     format::lasting_wait& wait = waiting.wait;
-    if (wait.kind != awaited::mutex && wait.kind != awaited::stream) continue;
+    if (!analyse::is_for_lock(wait.kind)) continue;
     const auto [code, is_new] = code_.try_emplace(wait.stack, awaited::word);
     if (is_new) {
       if (!symbols) {
@@ -174,7 +176,8 @@ void lasting_wait_watch::check_code(std::vector<thread_wait>& waits, const forma
       }
       code->second = lock_of_code(*symbols, read.stacks[wait.stack], waiting.is_held_by_kernel);
     }
-    if (code->second != awaited::word) continue;
+    const bool is_code_of_kind = (code->second == awaited::reader_writer) == (wait.kind == awaited::reader_writer);
+    if (code->second != awaited::word && is_code_of_kind) continue;
     wait.kind = awaited::word;
     wait.holder = 0;
     wait.owner = ownership::thread;

@@ -98,6 +98,28 @@ awaited_object joined_thread_of(pid_t process, const futex_call& call) {
   return {awaited::thread_end, static_cast<std::uint32_t>(call.value), false, true};
 }
 
+// A thread waits for one of two words in the lock, which has the number of the thread that writes. Of threads that read
+// it has only the count.
+awaited_object reader_writer_of(pid_t process, const futex_call& call) {
+  if (call.command() != FUTEX_WAIT_BITSET || call.limit != 0) return {};
+  using lock_data = decltype(pthread_rwlock_t::__data);
+  for (const std::size_t offset : {offsetof(lock_data, __wrphase_futex), offsetof(lock_data, __writers_futex)}) {
+    const auto lock = read_object<pthread_rwlock_t>(process, call.address - offset);
+    if (!lock) continue;
+    const lock_data& data = lock->__data;
+    constexpr unsigned write_phase = 1, write_locked = 2, reader = 8, awaited_bit = 2;
+    const unsigned word = offset == offsetof(lock_data, __wrphase_futex) ? data.__wrphase_futex : data.__writers_futex;
+    if (word != call.value || (word & awaited_bit) == 0 || word > 3) continue;
+    if (data.__shared < 0 || data.__shared > 1 || data.__flags > PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) continue;
+    const bool is_written = (data.__readers & write_locked) != 0 && (data.__readers & write_phase) != 0;
+    if (data.__cur_writer < 0 || is_written != (data.__cur_writer != 0)) continue;
+    if (!is_written && data.__readers < reader) continue;  // nobody has it: the thread is about to go on
+    const bool is_shared = data.__shared != 0 && !is_private(process, call.address);
+    return {awaited::reader_writer, static_cast<std::uint32_t>(data.__cur_writer), is_shared, false};
+  }
+  return {};
+}
+
 std::vector<std::string> fields_of_stat(pid_t process, pid_t thread) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/stat", process, thread));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -154,7 +176,7 @@ std::optional<futex_call> futex_call_of(const std::string& line) {
 }
 
 awaited_object awaited_object_of(pid_t process, const futex_call& call) {
-  for (const auto& read : {stream_of, mutex_of, joined_thread_of}) {
+  for (const auto& read : {stream_of, mutex_of, joined_thread_of, reader_writer_of}) {
     if (const awaited_object object = read(process, call); object.kind != awaited::word) return object;
   }
   return {};

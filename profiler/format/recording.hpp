@@ -252,8 +252,9 @@ enum class awaited : std::uint32_t {
   mutex,       // of the C library
   thread_end,  // pthread_join()
   stream,      // the lock of a FILE
+  reader_writer,  // such a lock of the C library
 };
-constexpr std::uint32_t awaited_kinds = 5;
+constexpr std::uint32_t awaited_kinds = 6;
 // Says whose the number of a holder is.
 enum class ownership : std::uint32_t {
   thread,     // of a thread of the process

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -52,6 +53,7 @@ std::string turn_text(const lasting_group& group) {
 
 std::string holder_text(const lasting_group& group) {
   const std::uint32_t number = group.holder.id;
+  if (number == 0 && group.kind == awaited::reader_writer) return ", which threads had that read; which ones is not known";
   if (number == 0) return ", whose holder is not known";
   switch (group.owner) {
     case ownership::no_thread: return fmt::format(", which thread {} had, which has ended", number);
@@ -74,6 +76,8 @@ std::string awaited_text(const lasting_group& group) {
                          : group.waits_in_turn ? "; that one waited, too"
                                                : "");
     case awaited::stream: return fmt::format("the lock of a FILE at 0x{:x}{}", group.address, holder_text(group));
+    case awaited::reader_writer:
+      return fmt::format("the reader-writer lock at 0x{:x}{}", group.address, holder_text(group));
     default: return fmt::format("the mutex at 0x{:x}{}", group.address, holder_text(group));
   }
 }
@@ -103,7 +107,8 @@ void print_group(analyse::analysis& analysis, const lasting_group& group, std::s
     fmt::print("   meanwhile {} was{}\n", thread_text(group.holder), call.empty() ? "" : " in " + call);
     print_stack(analysis, group.holder_site);
   }
-  if (group.is_deadlock && group.kind == awaited::mutex && !is_for_itself(group))
+  const bool is_scoped = group.kind == awaited::mutex || group.kind == awaited::reader_writer;
+  if (group.is_deadlock && is_scoped && !is_for_itself(group))
     fmt::print("   → one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock\n");
 }
 
@@ -111,15 +116,21 @@ void print_lasting_summary(analyse::analysis& analysis) {
   const analyse::lasting_findings& findings = analysis.lasting_waits();
   std::string text;
   if (!findings.groups.empty()) {
-    bool has_stream = false;
+    const auto waits_for = [&](awaited kind) {
+      return std::any_of(findings.groups.begin(), findings.groups.end(),
+                         [&](const lasting_group& group) { return group.kind == kind; });
+    };
     std::size_t ends_in_deadlock = 0;  // threads that wait in a circle for the end of another one
     for (const lasting_group& group : findings.groups) {
-      has_stream = has_stream || group.kind == awaited::stream;
       if (group.is_deadlock && group.kind == awaited::thread_end) ++ends_in_deadlock;
     }
-    text = fmt::format("{} waited for a mutex{}{} from before the recording until its end",
-                       count_text(findings.for_mutexes + ends_in_deadlock, "thread"), has_stream ? " or a FILE" : "",
-                       ends_in_deadlock == 0 ? "" : " or the end of a thread");
+    std::vector<std::string> locks;
+    if (waits_for(awaited::mutex)) locks.emplace_back("a mutex");
+    if (waits_for(awaited::reader_writer)) locks.emplace_back("a reader-writer lock");
+    if (waits_for(awaited::stream)) locks.emplace_back("a FILE");
+    if (ends_in_deadlock != 0) locks.emplace_back("the end of a thread");
+    text = fmt::format("{} waited for {} from before the recording until its end",
+                       count_text(findings.for_mutexes + ends_in_deadlock, "thread"), fmt::join(locks, " or "));
     if (findings.in_deadlock != 0)
       text += fmt::format(", {} of them for {}: a deadlock", findings.in_deadlock,
                           findings.in_deadlock == 1 ? "itself" : "each other");
@@ -144,7 +155,12 @@ void print_lasting(analyse::analysis& analysis, std::size_t top) {
 }
 
 const char* kind_name(awaited kind) {
-  return kind == awaited::mutex ? "mutex" : kind == awaited::stream ? "stream" : "thread_end";
+  switch (kind) {
+    case awaited::mutex: return "mutex";
+    case awaited::stream: return "stream";
+    case awaited::reader_writer: return "reader_writer";
+    default: return "thread_end";
+  }
 }
 
 const char* owner_name(ownership owner) {

@@ -55,9 +55,11 @@ bool may_be_same(const format::module_facts& a, const format::module_facts& b) {
   return a.build_id.empty() || b.build_id.empty() || a.build_id == b.build_id || file_name(a.path) == file_name(b.path);
 }
 
-bool is_for_lock(const lasting_wait& wait) { return wait.kind == awaited::mutex || wait.kind == awaited::stream; }
-
 }  // namespace
+
+bool is_for_lock(awaited kind) {
+  return kind == awaited::mutex || kind == awaited::stream || kind == awaited::reader_writer;
+}
 
 void join_modules(format::recording& recording, std::vector<format::module_facts> modules,
                   std::vector<format::site_facts>& stacks) {
@@ -123,7 +125,7 @@ lasting_findings find_lasting_waits(const format::recording& recording) {
   for (const lasting_wait& wait : recording.lasting.waits) {
     if (!is_in_group(wait)) {
       if (wait.kind == awaited::word && wait.start == wait_start::before) ++result.for_words;
-      if (is_for_lock(wait) && wait.start == wait_start::interrupted) ++result.interrupted;
+      if (is_for_lock(wait.kind) && wait.start == wait_start::interrupted) ++result.interrupted;
       continue;
     }
     const circle own_circle = circle_of(waits, wait.thread);
@@ -138,8 +140,8 @@ lasting_findings find_lasting_waits(const format::recording& recording) {
     group.may_be_deadlock = group.may_be_deadlock || (own_circle.is_closed && !own_circle.is_certain);
     group.is_deadlock_later = group.is_deadlock_later || (own_circle.is_closed && own_circle.is_later);
     if (own_circle.is_closed && own_circle.is_certain) ++result.in_deadlock;
-    if (is_for_lock(wait)) ++result.for_mutexes;
-    has_lock = has_lock || is_for_lock(wait) || own_circle.is_closed;
+    if (is_for_lock(wait.kind)) ++result.for_mutexes;
+    has_lock = has_lock || is_for_lock(wait.kind) || own_circle.is_closed;
     const lasting_wait* const holder = wait.holder == 0 ? nullptr : wait_of(waits, wait.holder);
     if (holder == nullptr || (wait.owner != ownership::thread && wait.owner != ownership::possible)) continue;
     group.holder.name = holder->name;

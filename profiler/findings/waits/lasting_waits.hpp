@@ -18,6 +18,9 @@ void join_modules(format::recording& recording, std::vector<format::module_facts
 // Adds the stacks of these waits to the sites, whose indexes they then have, and their modules to the others.
 format::recording with_lasting_stacks(format::recording recording);
 
+// Returns whether threads have what such a wait is for, until they release it.
+bool is_for_lock(format::awaited kind);
+
 struct named_thread {
   std::uint32_t id = 0;   // the kernel's number
   std::string name = {};  // empty if it is the program's
@@ -40,7 +43,7 @@ struct lasting_group {
 struct lasting_findings {
   std::vector<lasting_group> groups;  // deadlocks first, then locks, then those with the most threads
   std::size_t in_deadlock = 0;        // threads that wait for each other, or for themselves
-  std::size_t for_mutexes = 0;        // threads that wait for a mutex or a FILE
+  std::size_t for_mutexes = 0;        // threads that wait for a mutex, a reader-writer lock or a FILE
   std::size_t for_words = 0;          // threads of which cannot be told who ends their wait
   std::size_t interrupted = 0;        // threads in no group that were in the same wait at the end, but ran in between
 };

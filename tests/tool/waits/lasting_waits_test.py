@@ -72,6 +72,24 @@ class LastingWaits(AttachTest):
                                  rf"0x{first['address']:x}, which thread {first['holder']} had and which waited for it "
                                  "in turn ")
 
+    def test_two_writers_of_reader_writer_locks_that_wait_for_each_other(self):
+        findings, text = self.recorded("writers", 2)
+        self.assertEqual([group["awaited"] for group in findings["groups"]], ["reader_writer"] * 2)
+        self.assertEqual((findings["in_deadlock"], findings["without_holder"]), (2, 0))
+        first, second = findings["groups"]
+        self.assertEqual((first["threads"], second["threads"]), ([second["holder"]], [first["holder"]]))
+        self.assertRegex(" ".join(text.split()),
+                         r"2 threads waited for a reader-writer lock from .*, 2 of them for each other: a deadlock\. .* a "
+                         rf"deadlock: thread \d+ waited for the reader-writer lock at 0x[0-9a-f]+, which thread \d+ had")
+
+    def test_a_writer_that_waits_for_readers(self):
+        findings, text = self.recorded("reader", 1)
+        (group,) = findings["groups"]
+        self.assertEqual((group["awaited"], group["holder"], group["is_deadlock"]), ("reader_writer", None, False))
+        self.assertTrue(any("write_what_is_read" in name for name in self.functions(group)), group)
+        self.assertRegex(" ".join(text.split()), "1 thread waited for a reader-writer lock from .*waited for the "
+                         "reader-writer lock at 0x[0-9a-f]+, which threads had that read; which ones is not known")
+
     def test_one_that_waits_for_the_end_of_another_one_in_a_deadlock(self):
         findings, text = self.recorded("joined", 3)
         self.assertEqual(findings["in_deadlock"], 2)

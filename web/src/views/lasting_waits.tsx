@@ -14,13 +14,15 @@ function Group({group, view}: {group: Lasting_group; view: View}): JSX.Element {
   const shown_threads = threads.slice(0, has_circle ? 1 : 4);
   const others = threads.length - shown_threads.length;
   const named = shown_threads.map((id, index) => text_of(id, names[index])).join(', ') + (others > 0 && !has_circle ? ` and ${others} more` : '');
-  const lock = group.awaited === 'stream' ? 'the lock of a FILE' : 'a mutex';
+  const locks: Record<string, string> = {stream: 'the lock of a FILE', reader_writer: 'a reader-writer lock'};
+  const lock = locks[group.awaited ?? ''] ?? 'a mutex';
+  const holder_text = group.awaited === 'reader_writer' ? 'that threads had that read, which are not known' : 'whose holder is not known';
   return (
     <div class="holder">
       <p>
         {group.is_deadlock && <strong class="risk">A deadlock: </strong>}
         {group.may_be_deadlock && !group.is_deadlock && <strong class="risk">Perhaps a deadlock: </strong>}<strong>{named}</strong>{' '}
-        {is_join ? `waited for the end of ${text_of(holder, holder_name)}` : !holder ? `waited for ${lock} whose holder is not known` : `waited for ${lock} that ${text_of(holder, holder_name)} had`}
+        {is_join ? `waited for the end of ${text_of(holder, holder_name)}` : !holder ? `waited for ${lock} ${holder_text}` : `waited for ${lock} that ${text_of(holder, holder_name)} had`}
         {group.is_deadlock && (threads[0] === holder ? ' already' : ', and which waited for it in turn')}
         {has_circle && others > 0 && `; ${plural(others, 'more thread')} waited for it, outside of this circle`}, at
       </p>

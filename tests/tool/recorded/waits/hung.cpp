@@ -2,7 +2,7 @@
 // its input.
 //
 //   hung deadlock | joined | itself | robust | holder | conditions | released | condition_held | word | reused |
-//        shared FILE | half | interrupted | streams | later
+//        shared FILE | writers | reader | half | interrupted | streams | later
 //
 // "deadlock" has two threads take two mutexes in both orders, and "joined" joins the first of them in the first thread,
 // which then never reads its input. "itself" is a thread that takes a mutex twice, and "robust" the first with mutexes
@@ -15,7 +15,8 @@
 // whose number stands where a mutex has its owner's. In "reused" a thread has ended with a mutex, and another one gets
 // its number, which needs root. In "shared" a thread waits for a mutex in a file that names this thread as its owner,
 // as one of another PID namespace does. In "half" the second of two threads begins to wait for the first when a line
-// is read, and in "interrupted" a timer interrupts one of the two threads of "deadlock". In "streams" one thread waits
+// is read. "writers" is "deadlock" with reader-writer locks; the second thread has one for writing and waits for the
+// other one to read. In "reader" a thread waits to write what another one reads. In "interrupted" a timer interrupts one of the two threads of "deadlock". In "streams" one thread waits
 // for a FILE of another one, which waits for its mutex.
 #include <errno.h>
 #include <fcntl.h>
@@ -168,6 +169,31 @@ void take_interrupted() {
   take_inner(left);
 }
 
+pthread_rwlock_t left_shared = PTHREAD_RWLOCK_INITIALIZER, right_shared = PTHREAD_RWLOCK_INITIALIZER;
+
+void write_both() {
+  ::pthread_rwlock_wrlock(&left_shared);
+  ::pthread_barrier_wait(&both_hold_one);
+  ::pthread_rwlock_wrlock(&right_shared);
+  std::abort();
+}
+void write_and_read() {
+  ::pthread_rwlock_wrlock(&right_shared);
+  ::pthread_barrier_wait(&both_hold_one);
+  ::pthread_rwlock_rdlock(&left_shared);
+  std::abort();
+}
+void read_for_good() {
+  ::pthread_rwlock_rdlock(&left_shared);
+  ::pthread_barrier_wait(&both_hold_one);
+  ::nanosleep(&hour, nullptr);
+}
+void write_what_is_read() {
+  ::pthread_barrier_wait(&both_hold_one);
+  ::pthread_rwlock_wrlock(&left_shared);
+  std::abort();
+}
+
 void make_robust(pthread_mutex_t& mutex) {
   pthread_mutexattr_t attributes;
   ::pthread_mutexattr_init(&attributes);
@@ -221,6 +247,9 @@ int main(int, char** arguments) {
       ::pthread_barrier_wait(&both_hold_one);
       std::fputs("never", stderr);
     }).detach();
+  } else if (mode == "writers" || mode == "reader") {
+    first = std::thread(mode == "writers" ? write_both : read_for_good);
+    std::thread(mode == "writers" ? write_and_read : write_what_is_read).detach();
   } else if (mode == "itself") {
     first = std::thread([] {
       ::pthread_mutex_lock(&left);
