@@ -137,6 +137,14 @@ std::atomic<std::uint32_t>* note_child_program(const char* name, char* const* en
 using constructor = void (*)(int, char**, char**);
 [[gnu::used, gnu::section(".init_array.00100")]] constinit const constructor preload_constructor = note_preload;
 
+// Writes NAME=VALUE.
+void write_text(char* text, std::string_view name, std::string_view value) noexcept {
+  std::memcpy(text, name.data(), name.size());
+  text[name.size()] = '=';
+  std::memcpy(text + name.size() + 1, value.data(), value.size());
+  text[name.size() + 1 + value.size()] = '\0';
+}
+
 // Writes NAME=NUMBER.
 void write_number(char* text, const char* name, std::uint32_t number) noexcept {
   const std::size_t bytes = std::strlen(name);
@@ -177,9 +185,7 @@ class continued_recording {
       is_preloaded = is_preloaded || is_preload;
       pointers_[count++] = is_preload ? with_recorder(*variable) : *variable;
     }
-    std::strcpy(region_, format::region_variable);
-    std::strcat(region_, "=");
-    std::strcat(region_, region_path());
+    write_text(region_, format::region_variable, region_path());
     pointers_[count++] = region_;
     write_number(process_, format::process_variable, process_number());
     pointers_[count++] = process_;

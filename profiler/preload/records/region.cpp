@@ -100,16 +100,22 @@ long map_shared(long file, std::size_t bytes, void* address) noexcept {
   return start;
 }
 
-// Notes the command line that ps shows of this process, as of its exec.
+// Notes the command line that ps shows of this process, as of its exec, or the program's name where there is no /proc.
 void note_words() noexcept {
   constexpr std::size_t limit = 4096;
   const format::offset offset = hand_out(sizeof(std::uint64_t) + limit);
-  const long file = offset == 0 ? -1 : raw_call(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
-  if (file < 0) return;
+  if (offset == 0) return;
   auto* const count = record_at<std::uint64_t>(offset);
-  const long length = raw_call(SYS_read, file, count + 1, limit);
-  raw_call(SYS_close, file);
-  if (length <= 0) return;
+  long length = 0;
+  if (const long file = raw_call(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0); file >= 0) {
+    length = raw_call(SYS_read, file, count + 1, limit);
+    raw_call(SYS_close, file);
+  }
+  if (length <= 0) {
+    const std::size_t bytes = std::strlen(program_invocation_name) + 1;
+    length = static_cast<long>(bytes < limit ? bytes : limit);
+    std::memcpy(count + 1, program_invocation_name, static_cast<std::size_t>(length));
+  }
   *count = static_cast<std::uint64_t>(length);
   own_region->arguments.store(offset, std::memory_order_release);
 }
@@ -471,7 +477,7 @@ void open_folder_of_regions() noexcept {
   std::size_t length = 0;
   append_number(path_in_folder, length, static_cast<std::uint32_t>(number));
   path_in_folder[length++] = '/';
-  std::strcpy(path_in_folder + length, name);
+  std::memcpy(path_in_folder + length, name, std::strlen(name) + 1);
   first_path.store(path_in_folder, std::memory_order_release);  // release: a thread that forks reads the whole path
 }
 
