@@ -24,8 +24,9 @@ namespace {
 
 constexpr std::chrono::milliseconds shortest_pause{50};
 constexpr int max_snapshots = 24;            // while a recording's age doubles
-constexpr int residence_pause_factor = 100;  // times the duration of reading it: the kernel holds a lock of the process
-constexpr int min_pause_factor = 40;         // times the duration of a snapshot; bounds the CPU time of `tarn record`
+// These times the duration of a look bound the CPU time of `tarn record`: a snapshot, and one of the process's memory,
+// for which the kernel holds a lock of the process.
+constexpr int min_pause_factor = 100, residence_pause_factor = 300;
 
 // Lengthens the pause with age, so that there are tens of snapshots in a second and some hundreds in a day.
 std::chrono::nanoseconds pause_after(const format::recording& now, std::chrono::nanoseconds duration) {

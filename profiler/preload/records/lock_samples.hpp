@@ -26,7 +26,8 @@ class lock_samples {
   [[gnu::always_inline]] bool skips(const void* lock, std::uintptr_t caller) noexcept {
     const std::uint32_t pair = pair_of(lock, caller);
     const std::uint32_t* const bucket = known_pairs_[bucket_of(pair)];
-    return (bucket[0] == pair || is_known_or_full(bucket, pair)) && gaps_.skips();
+    const bool is_full = bucket[bucket_pairs - 1] != 0;
+    return (bucket[0] == pair || is_full || is_known(bucket, pair)) && gaps_.skips();
   }
   // Counts an acquisition that is recorded, and returns how many acquisitions it stands for. `processor_ns` is as of
   // event_gaps::draw_next().
@@ -66,13 +67,13 @@ class lock_samples {
            1;
   }
   static std::size_t bucket_of(std::uint32_t pair) noexcept { return pair >> (32 - bucket_bits); }
-  // Returns true when the bucket has the pair behind its first entry, or is full. A pair for which there is no room is
+  // Returns true when the bucket has the pair behind its first entry. A pair for which a full one has no room is
   // recorded by chance from its first acquisition on.
-  static bool is_known_or_full(const std::uint32_t* bucket, std::uint32_t pair) noexcept {
+  static bool is_known(const std::uint32_t* bucket, std::uint32_t pair) noexcept {
     for (int index = 1; index < bucket_pairs; ++index) {
       if (bucket[index] == pair) return true;
     }
-    return bucket[bucket_pairs - 1] != 0;
+    return false;
   }
   // Adds the pair to its bucket. Returns false if it is there already, or if the bucket is full.
   bool add_pair(std::uint32_t pair) noexcept {
