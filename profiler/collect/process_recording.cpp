@@ -23,7 +23,7 @@ namespace tarn::command {
 namespace {
 
 constexpr std::chrono::milliseconds shortest_pause{50};
-constexpr int max_snapshots = 24;            // while a recording's age doubles
+constexpr int max_snapshots = 24;  // while a recording's age doubles
 // These times the duration of a look bound the CPU time of `tarn record`: a snapshot, and one of the process's memory,
 // for which the kernel holds a lock of the process.
 constexpr int min_pause_factor = 100, residence_pause_factor = 300;

@@ -247,11 +247,11 @@ struct end_facts {
 
 // Says for what a thread waits that has waited since the recording of a running process began.
 enum class awaited : std::uint32_t {
-  nothing,     // it does not wait since then: it has the mutex for which another one does
-  word,        // of memory, of a condition variable, a semaphore or a timed wait: who ends the wait cannot be told
-  mutex,       // of the C library
-  thread_end,  // pthread_join()
-  stream,      // the lock of a FILE
+  nothing,        // it does not wait since then: it has the mutex for which another one does
+  word,           // of memory, of a condition variable, a semaphore or a timed wait: who ends the wait cannot be told
+  mutex,          // of the C library
+  thread_end,     // pthread_join()
+  stream,         // the lock of a FILE
   reader_writer,  // such a lock of the C library
 };
 constexpr std::uint32_t awaited_kinds = 6;

@@ -53,7 +53,8 @@ std::string turn_text(const lasting_group& group) {
 
 std::string holder_text(const lasting_group& group) {
   const std::uint32_t number = group.holder.id;
-  if (number == 0 && group.kind == awaited::reader_writer) return ", which threads had that read; which ones is not known";
+  if (number == 0 && group.kind == awaited::reader_writer)
+    return ", which threads had that read; which ones is not known";
   if (number == 0) return ", whose holder is not known";
   switch (group.owner) {
     case ownership::no_thread: return fmt::format(", which thread {} had, which has ended", number);

@@ -28,7 +28,7 @@ constinit const process_page* tarn_recorder_page = nullptr;
 namespace {
 
 constinit format::region_header* first = nullptr;  // the started process's; null unless children are recorded
-constinit bool has_lost_first = false;  // it cannot be opened since an exec of this process
+constinit bool has_lost_first = false;             // it cannot be opened since an exec of this process
 constinit std::uint32_t own_image = 0;
 
 // Returns 0 when /proc does not tell it. It is read before each use, as a child of unshare(2) is in another

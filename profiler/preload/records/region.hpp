@@ -34,8 +34,8 @@ void note_unfollowed_child() noexcept;
 // no longer open them.
 void open_some_spares() noexcept;
 
-// Keeps the folder of the regions open, for the children of this process and their programs. Call it before this process
-// enters a namespace or a root folder where /proc shows nothing of `tarn record`.
+// Keeps the folder of the regions open, for the children of this process and their programs. Call it before this
+// process enters a namespace or a root folder where /proc shows nothing of `tarn record`.
 void open_folder_of_regions() noexcept;
 
 // Counts a child that is not recorded. Call it in the parent after each fork and vfork.

@@ -16,8 +16,9 @@
 // its number, which needs root. In "shared" a thread waits for a mutex in a file that names this thread as its owner,
 // as one of another PID namespace does. In "half" the second of two threads begins to wait for the first when a line
 // is read. "writers" is "deadlock" with reader-writer locks; the second thread has one for writing and waits for the
-// other one to read. In "reader" a thread waits to write what another one reads. In "interrupted" a timer interrupts one of the two threads of "deadlock". In "streams" one thread waits
-// for a FILE of another one, which waits for its mutex.
+// other one to read. In "reader" a thread waits to write what another one reads. In "interrupted" a timer interrupts
+// one of the two threads of "deadlock". In "streams" one thread waits for a FILE of another one, which waits for its
+// mutex.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
