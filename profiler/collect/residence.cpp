@@ -93,8 +93,14 @@ class divided {
       for (const address_range& range : *ranges) add_cuts(range);
     }
     for (const auto& [thread, range] : uses.stacks) add_cuts(range);
-    for (std::uint64_t cut = (bounds.start / mebibyte + 1) * mebibyte; cut < bounds.end; cut += mebibyte)
-      cuts_.push_back(cut);
+    // A mapping may have terabytes of which few are in use.
+    const auto& heap = uses.heap_mebibytes;
+    for (auto next = heap.lower_bound(bounds.start / mebibyte); next != heap.end() && *next * mebibyte < bounds.end;) {
+      const std::uint64_t first = *next;
+      std::uint64_t behind = first;
+      for (; next != heap.end() && *next == behind; ++next) ++behind;
+      add_cuts({first * mebibyte, behind * mebibyte});
+    }
     cuts_.push_back(bounds.start);
     cuts_.push_back(bounds.end);
     std::sort(cuts_.begin(), cuts_.end());
@@ -132,7 +138,7 @@ class divided {
 };
 
 // Adds the resident bytes of an anonymous mapping to the uses of its stretches: by their resident pages, or by their
-// sizes if these are not known.
+// sizes if these are not known. The pages of the remainder are what is left of the mapping's, and are not read.
 void add_anonymous(const mapping& mapping, const memory_uses& uses, const page_reader& pages, residence_facts& sum) {
   const divided stretches(mapping.range, uses);
   std::array<double, format::memory_kinds> weights{};
@@ -140,16 +146,21 @@ void add_anonymous(const mapping& mapping, const memory_uses& uses, const page_r
     weights[static_cast<std::size_t>(kind)] += static_cast<double>(stretch.end - stretch.start);
   });
   if (std::count_if(weights.begin(), weights.end(), [](double weight) { return weight != 0; }) > 1) {
-    const std::vector<bool> resident = pages(mapping.range.start, mapping.range.end);
-    std::array<double, format::memory_kinds> resident_pages{};
+    std::array<double, format::memory_kinds> resident_bytes{};
+    bool knows_pages = true;
+    double remainder = static_cast<double>(mapping.resident);
     stretches.for_each([&](const address_range& stretch, memory_kind kind) {
-      for (std::uint64_t address = stretch.start; address < stretch.end; address += page_bytes) {
-        const std::size_t page = (address - mapping.range.start) / page_bytes;
-        if (page < resident.size() && resident[page]) ++resident_pages[static_cast<std::size_t>(kind)];
-      }
+      if (kind == memory_kind::remainder || !knows_pages) return;
+      const std::vector<bool> resident = pages(stretch.start, stretch.end);
+      knows_pages = !resident.empty();
+      const auto bytes = static_cast<double>(std::count(resident.begin(), resident.end(), true)) * page_bytes;
+      resident_bytes[static_cast<std::size_t>(kind)] += bytes;
+      remainder -= bytes;
     });
-    if (std::any_of(resident_pages.begin(), resident_pages.end(), [](double count) { return count != 0; }))
-      weights = resident_pages;
+    if (weights[static_cast<std::size_t>(memory_kind::remainder)] != 0)
+      resident_bytes[static_cast<std::size_t>(memory_kind::remainder)] = std::max(remainder, 0.0);
+    const bool has_pages = std::any_of(resident_bytes.begin(), resident_bytes.end(), [](double n) { return n != 0; });
+    if (knows_pages && has_pages) weights = resident_bytes;
   }
   double whole = 0;
   for (const double weight : weights) whole += weight;
@@ -164,10 +175,8 @@ void add_anonymous(const mapping& mapping, const memory_uses& uses, const page_r
   sum.bytes[largest] += left;  // the remainder of rounding
 }
 
-std::vector<bool> resident_pages(std::uint64_t process, std::uint64_t start, std::uint64_t end) {
+std::vector<bool> resident_pages(int file, std::uint64_t start, std::uint64_t end) {
   std::vector<bool> pages;
-  const int file = ::open(fmt::format("/proc/{}/pagemap", process).c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return pages;
   std::vector<std::uint64_t> entries(8192);  // not on the stack, which may be small
   for (std::uint64_t page = start / page_bytes; page < end / page_bytes;) {
     const std::uint64_t entry_count = std::min<std::uint64_t>(entries.size(), end / page_bytes - page);
@@ -178,7 +187,6 @@ std::vector<bool> resident_pages(std::uint64_t process, std::uint64_t start, std
     for (std::size_t index = 0; index < count; ++index) pages.push_back((entries[index] >> 63) != 0);
     page += count;
   }
-  ::close(file);
   return pages;
 }
 
@@ -221,8 +229,11 @@ std::optional<residence_facts> residence_of(std::uint64_t process, memory_uses u
   const std::vector<std::uint32_t> running = running_threads(process);
   std::erase_if(uses.stacks,
                 [&](const auto& stack) { return !std::binary_search(running.begin(), running.end(), stack.first); });
-  return residence_in(smaps, uses,
-                      [&](std::uint64_t start, std::uint64_t end) { return resident_pages(process, start, end); });
+  const int file = ::open(fmt::format("/proc/{}/pagemap", process).c_str(), O_RDONLY | O_CLOEXEC);
+  const auto result = residence_in(
+      smaps, uses, [&](std::uint64_t start, std::uint64_t end) { return resident_pages(file, start, end); });
+  if (file >= 0) ::close(file);
+  return result;
 }
 
 }  // namespace tarn::command

@@ -70,10 +70,10 @@ void print_summary(std::uint32_t sources, process_recording& recording) {
       print_error("tarn: nothing was recorded: no address space for the recorder: {}\n",
                   system_error_text(region.problem()));
     } else {
-      fmt::print(
-          stderr,
+      print_error(
           "tarn: nothing was recorded: the program did not load libtarn-record.so (static, set-uid, or it clears "
-          "LD_PRELOAD?): name the program itself, or use --follow\n");
+          "LD_PRELOAD?): name the program itself, or use --follow; AddressSanitizer needs "
+          "ASAN_OPTIONS=verify_asan_link_order=0\n");
     }
     return;
   }

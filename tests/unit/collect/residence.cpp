@@ -66,14 +66,29 @@ TEST(residence, a_mapping_of_two_uses_is_divided_by_its_pages) {
   EXPECT_EQ(by_size.bytes_of(memory_kind::heap), half / 4) << "no pages are known";
   EXPECT_EQ(by_size.bytes_of(memory_kind::remainder), half - half / 4);
   const auto first_and_last = [](std::uint64_t start, std::uint64_t end) {
-    std::vector<bool> pages((end - start) / 4096);
-    for (std::size_t index = 0; index < 256; ++index) pages[index] = pages[pages.size() - 1 - index] = true;
+    std::vector<bool> pages;
+    for (std::uint64_t page = start; page < end; page += 4096)
+      pages.push_back(page < 0x20100000 || page >= 0x20300000);
     return pages;
   };
   const residence_facts by_page = residence(smaps, uses, first_and_last);
   EXPECT_EQ(by_page.bytes_of(memory_kind::heap), half / 2);
   EXPECT_EQ(by_page.bytes_of(memory_kind::remainder), half / 2);
   EXPECT_EQ(by_page.sum(), half);
+}
+
+TEST(residence, only_the_pages_that_have_a_use_are_read_of_a_mapping_of_terabytes) {
+  memory_uses uses;
+  uses.heap_mebibytes = {0x200, 0x201, 0x90000};
+  std::uint64_t read_bytes = 0;
+  const auto all_resident = [&](std::uint64_t start, std::uint64_t end) {
+    read_bytes += end - start;
+    return std::vector<bool>((end - start) / 4096, start < 0x30000000);
+  };
+  const residence_facts facts = residence(mapped("10000000-500010000000", "rw-p", ""), uses, all_resident);
+  EXPECT_EQ(read_bytes, 3U << 20);
+  EXPECT_EQ(facts.bytes_of(memory_kind::heap), half);
+  EXPECT_EQ(facts.bytes_of(memory_kind::remainder), 0U);
 }
 
 TEST(residence, further_facts_are_sums_over_all_mappings) {
