@@ -35,7 +35,7 @@ class lock_samples {
   std::uint16_t take_weight(const void* lock, std::uintptr_t caller, Clock processor_ns) noexcept {
     const std::uint16_t weight = add_pair(pair_of(lock, caller)) ? 1 : gaps_.weight();
     if (gaps_.is_due()) {
-      count_recorded(recorded_count, 1, max_weight, doubling_counts);
+      count_recorded(recorded_count, gaps_.pace(), max_weight, doubling_counts);
       gaps_.draw_next(cost_of_one, largest_weight(), processor_ns);
     }
     return weight;

@@ -25,7 +25,7 @@ class wait_samples {
   template <class Clock>
   bool takes_next(Clock processor_ns) noexcept {
     if (gaps_.skips()) return false;
-    count_recorded(taken_count, 1, max_weight, doubling_counts);
+    count_recorded(taken_count, gaps_.pace(), max_weight, doubling_counts);
     gaps_.draw_next(cost_of_mark, largest_weight(), processor_ns);
     return true;
   }
