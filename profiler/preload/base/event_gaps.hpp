@@ -37,8 +37,8 @@ class event_gaps {
   bool is_due() const noexcept { return is_due_; }
   // Returns how many events a recorded one stands for.
   std::uint16_t weight() const noexcept { return weight_; }
-  // Returns how often a recorded event counts towards larger weights of the process, so that the weights of threads with
-  // many events grow sooner.
+  // Returns how often a recorded event counts towards larger weights of the process, so that the weights of threads
+  // with many events grow sooner.
   std::uint64_t pace() const noexcept { return std::min<std::uint64_t>(weight_, 4); }
   // Draws the distance to the next recorded event. `processor_ns` returns the thread's CPU time in nanoseconds, or 0
   // where it is not known. That takes as long as the rest of this, so it is asked for at one draw in four.

@@ -1,8 +1,8 @@
 // Wraps the exec family. A recorded process that becomes another program stays recorded: the variables that this
 // takes are added to the next program's environment if the program has left them out (`env -i`). Where its LD_PRELOAD
-// names other libraries alone, the recorder is put in front of them. The region is
-// passed on as a descriptor, because the next program may be unable to open it (another user or PID namespace).
-// Children keep the environment that they are given. Also wraps unshare(), setns() and chroot(), for the same reason.
+// names other libraries alone, the recorder is put in front of them. The region is passed on as a descriptor, because
+// the next program may be unable to open it (another user or PID namespace). Children keep the environment that they
+// are given. Also wraps the functions after which children may be unable to open regions.
 #include <elf.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -31,6 +31,10 @@ TARN_NEXT_FUNCTION(posix_spawnp)
 TARN_NEXT_FUNCTION(unshare)
 TARN_NEXT_FUNCTION(setns)
 TARN_NEXT_FUNCTION(chroot)
+TARN_NEXT_FUNCTION(setuid)
+TARN_NEXT_FUNCTION(seteuid)
+TARN_NEXT_FUNCTION(setreuid)
+TARN_NEXT_FUNCTION(setresuid)
 
 namespace tarn::preload {
 namespace {
@@ -272,19 +276,33 @@ TARN_EXPORT int posix_spawnp(pid_t* process, const char* file, const posix_spawn
 }
 
 TARN_EXPORT int unshare(int flags) noexcept {
-  if (records_anything()) {
-    if ((flags & CLONE_NEWUSER) != 0) open_some_spares();
-    if ((flags & (CLONE_NEWPID | CLONE_NEWNS)) != 0) open_folder_of_regions();
-  }
+  constexpr int changing_access = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS;
+  if ((flags & changing_access) != 0 && records_anything()) hold_regions_open();
   return next_unshare()(flags);
 }
 TARN_EXPORT int setns(int file, int kind) noexcept {
-  if (records_anything()) open_folder_of_regions();
+  if (records_anything()) hold_regions_open();
   return next_setns()(file, kind);
 }
 TARN_EXPORT int chroot(const char* path) noexcept {
-  if (records_anything()) open_folder_of_regions();
+  if (records_anything()) hold_regions_open();
   return next_chroot()(path);
+}
+TARN_EXPORT int setuid(uid_t user) noexcept {
+  if (records_anything()) hold_regions_open();
+  return next_setuid()(user);
+}
+TARN_EXPORT int seteuid(uid_t user) noexcept {
+  if (records_anything()) hold_regions_open();
+  return next_seteuid()(user);
+}
+TARN_EXPORT int setreuid(uid_t real, uid_t effective) noexcept {
+  if (records_anything()) hold_regions_open();
+  return next_setreuid()(real, effective);
+}
+TARN_EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved) noexcept {
+  if (records_anything()) hold_regions_open();
+  return next_setresuid()(real, effective, saved);
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): `list` is a declaration

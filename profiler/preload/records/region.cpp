@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <optional>
 
 #include "profiler/preload/base/memory.hpp"
 #include "profiler/preload/base/raw_call.hpp"
@@ -78,15 +79,30 @@ long number_in(const char* text) noexcept {
   return *text == '\0' ? number : -1;
 }
 
-// Opens a region. `path` is absolute, or NUMBER/NAME, where NUMBER is the descriptor of an open folder.
-long open_region(const char* path) noexcept {
-  long folder = AT_FDCWD;
-  if (path[0] != '/') {
-    folder = 0;
-    while (*path >= '0' && *path <= '9' && folder < INT32_MAX) folder = folder * 10 + (*path++ - '0');
-    if (*path++ != '/') return -ENOENT;
+// Descriptors of regions that this process and the programs that it starts hold open: that of the first region has this
+// number, and those of some spares follow. A path of the first region may name them, as NUMBER:SPARE:COUNT.
+struct held_regions {
+  std::uint32_t number = 0, first_spare = 0, spares = 0;  // all 0: there are none
+};
+held_regions held_regions_in(const char* path) noexcept {
+  std::uint32_t values[3] = {};
+  for (std::size_t index = 0; index < std::size(values); ++index) {
+    if (*path < '0' || *path > '9') return {};
+    while (*path >= '0' && *path <= '9' && values[index] < INT32_MAX / 16)
+      values[index] = values[index] * 10 + static_cast<std::uint32_t>(*path++ - '0');
+    if (*path++ != (index + 1 < std::size(values) ? ':' : '\0')) return {};
   }
-  return raw_call(SYS_openat, folder, path, O_RDWR | O_CLOEXEC, 0);
+  return {values[0], values[1], values[2]};
+}
+
+constinit long first_kept_number = 500;
+constexpr std::uint32_t max_held_spares = 64;
+
+long duplicate(std::uint32_t number) noexcept { return raw_call(SYS_fcntl, number, F_DUPFD_CLOEXEC, 3); }
+
+long open_region(const char* path) noexcept {
+  if (const held_regions held = held_regions_in(path); held.number != 0) return duplicate(held.number);
+  return raw_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
 }
 
 // Maps the pages of `file` as shared memory; returns an errno as its negative. `address` is the mapping to replace, or
@@ -134,8 +150,6 @@ std::uint64_t inode_of(long file) noexcept {
   struct stat status;
   return raw_call(SYS_fstat, file, &status) == 0 ? status.st_ino : 0;
 }
-
-constinit long first_kept_number = 500;
 
 void keep(long file) noexcept {
   if (region_file.number >= 0 && inode_of(region_file.number) == region_file.inode)
@@ -230,40 +244,31 @@ format::region_header* map_first(const char* path) noexcept {
   return nullptr;
 }
 
-// Spares whose files are open, for children in a user namespace of their own: /proc shows them nothing of `tarn
-// record`.
-struct open_spare {
-  std::uint32_t index;
-  long file;
-};
-constinit open_spare open_spares[4] = {};
-constinit std::size_t open_spare_count = 0;
-
 bool take_spare(std::uint32_t index, std::uint64_t owner) noexcept {
   std::uint64_t unowned = 0;
   return first->spare[index].owner.compare_exchange_strong(unowned, owner, std::memory_order_relaxed);
 }
 
-// Returns the spare that this process has from before its exec, or takes one now; null when none is left.
-format::spare_region* own_spare() noexcept {
+// Returns the index of the spare that this process has from before its exec, or takes one now: one that is held open if
+// there is one. Returns nothing when none is left.
+std::optional<std::uint32_t> own_spare(const held_regions& held) noexcept {
   const std::uint64_t own_key = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
   const std::uint64_t started = start_time();
   const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
   for (std::uint32_t index = 0; index < count; ++index) {
-    format::spare_region& spare = first->spare[index];
+    const format::spare_region& spare = first->spare[index];
     if (spare.owner.load(std::memory_order_relaxed) == own_key &&
         spare.started.load(std::memory_order_relaxed) == started)
-      return &spare;
+      return index;
   }
-  for (std::uint32_t tried = 0; tried < open_spare_count + count; ++tried) {
-    const std::uint32_t index =
-        tried < open_spare_count ? open_spares[tried].index : tried - static_cast<std::uint32_t>(open_spare_count);
-    if (!take_spare(index, own_key)) continue;
+  for (std::uint32_t tried = 0; tried < held.spares + count; ++tried) {
+    const std::uint32_t index = tried < held.spares ? held.first_spare + tried : tried - held.spares;
+    if (index >= count || !take_spare(index, own_key)) continue;
     first->spare[index].started.store(started, std::memory_order_relaxed);  // lets this process find it after an exec
-    return &first->spare[index];
+    return index;
   }
   first->missed.fetch_add(1, std::memory_order_relaxed);
-  return nullptr;
+  return std::nullopt;
 }
 
 void append_number(char* text, std::size_t& length, std::uint32_t number) noexcept {
@@ -274,37 +279,36 @@ void append_number(char* text, std::size_t& length, std::uint32_t number) noexce
   while (count > 0) text[length++] = digits[--count];
 }
 
-// Opens a spare, which lies beside the first region. `path` names the first region. Returns an errno as its negative.
-long open_spare_file(const char* path, const format::spare_region& spare) noexcept {
-  char spare_path[64];
-  const char* const name = std::strrchr(path, '/');
-  if (name == nullptr || name - path > 40) return -ENOENT;
-  std::size_t length = static_cast<std::size_t>(name - path) + 1;
-  std::memcpy(spare_path, path, length);
-  append_number(spare_path, length, spare.file);
-  spare_path[length] = '\0';
-  return open_region(spare_path);
+// Holds a copy, because the environment may have changed by the time a child needs it. Paths of `tarn record` are
+// short; a longer one is not ours.
+constinit char start_path[64] = {}, held_path[64] = {};
+// Points to the first one, or to the second one once regions are held open.
+constinit std::atomic<const char*> first_path = start_path;
+
+// Opens a spare, which is held open or lies beside the first region. Returns an errno as its negative.
+long open_spare(std::uint32_t index, const held_regions& held) noexcept {
+  if (index - held.first_spare < held.spares) return duplicate(held.number + 1 + index - held.first_spare);
+  char path[64];
+  const char* const name = std::strrchr(start_path, '/');
+  if (name == nullptr || name - start_path > 40) return -ENOENT;
+  std::size_t length = static_cast<std::size_t>(name - start_path) + 1;
+  std::memcpy(path, start_path, length);
+  append_number(path, length, first->spare[index].file);
+  path[length] = '\0';
+  return open_region(path);
 }
 
 // Maps this process's spare. Returns false, and sets `why` unless no spare is left, when it cannot.
-bool map_spare(const char* path, void* address, format::refusal& why) noexcept {
-  format::spare_region* const spare = own_spare();
-  if (spare == nullptr) return false;
-  long file = open_spare_file(path, *spare);
-  for (std::size_t number = 0; file < 0 && number < open_spare_count; ++number) {
-    if (spare == &first->spare[open_spares[number].index]) file = open_spares[number].file;
-  }
+bool map_spare(void* address, format::refusal& why) noexcept {
+  const held_regions held = held_regions_in(region_path());
+  const std::optional<std::uint32_t> index = own_spare(held);
+  if (!index) return false;
+  const long file = open_spare(*index, held);
   if (map_region(file, address)) return true;
   why = file < 0 ? format::refusal::lacks_access : format::refusal::lacks_addresses;
-  spare->owner.store(0, std::memory_order_relaxed);
+  first->spare[*index].owner.store(0, std::memory_order_relaxed);
   return false;
 }
-
-// Holds a copy, because the environment may have changed by the time a child needs it. Paths of `tarn record` are
-// short; a longer one is not ours.
-constinit char start_path[64] = {}, path_in_folder[64] = {};
-// Points to the first one, or to the second one once there is a folder for children that have another /proc.
-constinit std::atomic<const char*> first_path = start_path;
 
 // Maps the region that this process had before its exec, and that was handed on to it.
 bool map_inherited(const char* const* environment) noexcept {
@@ -368,11 +372,11 @@ bool attach(const char* const* environment) noexcept {
   const bool is_first = (expected_process == 0 || expected_process == raw_call(SYS_getpid)) &&
                         (own_namespace == first->pid_namespace || own_namespace == 0);
   const bool follows_children = first->spares != 0;
+  std::strcpy(start_path, path);
   format::refusal why = format::refusal::loadable;
   if (!is_attached)
-    is_attached = is_first ? map_region(open_region(path), nullptr) : follows_children && map_spare(path, nullptr, why);
+    is_attached = is_first ? map_region(open_region(path), nullptr) : follows_children && map_spare(nullptr, why);
   if (!is_attached && !is_first) note_unrecorded(*first, why);
-  std::strcpy(start_path, path);
   if (!is_attached || !follows_children) {
     unmap(first, sizeof *first);
     first = nullptr;
@@ -443,42 +447,45 @@ void exec_failed() noexcept {
 bool follow_fork() noexcept {
   if (first == nullptr || !is_attached()) return false;
   format::refusal why = format::refusal::loadable;
-  if (map_spare(region_path(), own_region, why)) return true;
+  if (map_spare(own_region, why)) return true;
   if (why != format::refusal::loadable) note_unrecorded(*first, why);
   return false;
 }
 
 void note_unfollowed_child() noexcept { note_unrecorded(*first, format::refusal::lacks_addresses); }
 
-void open_some_spares() noexcept {
-  if (first == nullptr || is_restricted()) return;
-  const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
-  for (std::uint32_t index = 0; index < count && open_spare_count < std::size(open_spares); ++index) {
-    if (first->spare[index].owner.load(std::memory_order_relaxed) != 0) continue;
-    const long file = open_spare_file(region_path(), first->spare[index]);
-    if (file < 0) return;
-    open_spares[open_spare_count++] = {index, raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_kept_number)};
-    raw_call(SYS_close, file);
-  }
-}
-
-void open_folder_of_regions() noexcept {
+void hold_regions_open() noexcept {
   if (first == nullptr || is_restricted() || start_path[0] != '/' || region_path() != start_path ||
       process_number() != raw_call(SYS_getpid))
     return;
-  const char* const name = std::strrchr(start_path, '/') + 1;
-  char folder_path[sizeof start_path] = {};
-  std::memcpy(folder_path, start_path, static_cast<std::size_t>(name - start_path));
-  const long file = raw_call(SYS_openat, AT_FDCWD, folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-  if (file < 0) return;
-  const long number = raw_call(SYS_fcntl, file, F_DUPFD, first_kept_number);  // the programs of children have it, too
-  raw_call(SYS_close, file);
+  // The programs that children become have these descriptors, too.
+  const auto hold = [](long file, std::uint32_t min_number) {
+    if (file < 0) return file;
+    const long number = raw_call(SYS_fcntl, file, F_DUPFD, min_number);
+    raw_call(SYS_close, file);
+    return number;
+  };
+  const long number = hold(open_region(start_path), static_cast<std::uint32_t>(first_kept_number));
   if (is_error(number)) return;
+  const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
+  held_regions held{static_cast<std::uint32_t>(number)};
+  while (held.first_spare < count && first->spare[held.first_spare].owner.load(std::memory_order_relaxed) != 0)
+    ++held.first_spare;
+  for (; held.spares < max_held_spares && held.first_spare + held.spares < count; ++held.spares) {
+    const std::uint32_t next_number = held.number + 1 + held.spares;
+    const long spare = hold(open_spare(held.first_spare + held.spares, {}), next_number);
+    if (spare == next_number) continue;
+    if (!is_error(spare)) raw_call(SYS_close, spare);
+    break;
+  }
   std::size_t length = 0;
-  append_number(path_in_folder, length, static_cast<std::uint32_t>(number));
-  path_in_folder[length++] = '/';
-  std::memcpy(path_in_folder + length, name, std::strlen(name) + 1);
-  first_path.store(path_in_folder, std::memory_order_release);  // release: a thread that forks reads the whole path
+  append_number(held_path, length, held.number);
+  held_path[length++] = ':';
+  append_number(held_path, length, held.first_spare);
+  held_path[length++] = ':';
+  append_number(held_path, length, held.spares);
+  held_path[length] = '\0';
+  first_path.store(held_path, std::memory_order_release);  // release: a thread that forks reads the whole path
 }
 
 void set_region_aside() noexcept { extend_access(own_region->bytes); }

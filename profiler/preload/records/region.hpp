@@ -30,13 +30,9 @@ bool follow_fork() noexcept;
 // Counts a child that has a region, but no memory for what else it needs.
 void note_unfollowed_child() noexcept;
 
-// Keeps some regions for children open. Call it before this process enters a user namespace of its own, in which it may
-// no longer open them.
-void open_some_spares() noexcept;
-
-// Keeps the folder of the regions open, for the children of this process and their programs. Call it before this
-// process enters a namespace or a root folder where /proc shows nothing of `tarn record`.
-void open_folder_of_regions() noexcept;
+// Holds the first region and some for children open, in this process, its children and their programs. Call it before
+// this process has another user, root folder or namespace, and so may no longer open them.
+void hold_regions_open() noexcept;
 
 // Counts a child that is not recorded. Call it in the parent after each fork and vfork.
 void note_unrecorded_fork() noexcept;

@@ -67,8 +67,7 @@ TEST(residence, a_mapping_of_two_uses_is_divided_by_its_pages) {
   EXPECT_EQ(by_size.bytes_of(memory_kind::remainder), half - half / 4);
   const auto first_and_last = [](std::uint64_t start, std::uint64_t end) {
     std::vector<bool> pages;
-    for (std::uint64_t page = start; page < end; page += 4096)
-      pages.push_back(page < 0x20100000 || page >= 0x20300000);
+    for (std::uint64_t page = start; page < end; page += 4096) pages.push_back(page < 0x20100000 || page >= 0x20300000);
     return pages;
   };
   const residence_facts by_page = residence(smaps, uses, first_and_last);
