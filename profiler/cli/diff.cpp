@@ -94,6 +94,7 @@ void add_diff(CLI::App& application) {
       ->add_option("--cpu-seconds", request->cpu_seconds,
                    "CPU seconds of both programs without a recorder, if you measured them")
       ->delimiter(',')
+      ->check(refuse_unless_positive)
       ->type_name("BEFORE,AFTER");
   command->callback([request] { diff(*request); });
 }

@@ -97,6 +97,7 @@ void add_fleet(CLI::App& application) {
       ->add_option("--confidence", request->confidence,
                    "probability that all intervals of regressions hold together: higher finds fewer; default 0.95")
       ->type_name("P")
+      ->check(refuse_unless_positive)
       ->check(CLI::Range(0.5, 0.999999));
   command->add_flag("--json", request->as_json, "print JSON instead of a table");
   command->add_option("--html", request->page, "write all answers, with distributions over the hosts, as one HTML page")

@@ -387,6 +387,7 @@ void add_gate(CLI::App& application) {
   command
       ->add_option("--requests", request->requests,
                    "number of requests that the program served, for limits per request")
+      ->check(refuse_unless_positive)
       ->type_name("N");
   command->add_flag("--json", request->as_json, "print JSON (share/doc/tarn/reference/report-json.md)");
   command->footer(

@@ -23,6 +23,7 @@
 #include "profiler/cli/commands.hpp"
 #include "profiler/cli/journal_follower.hpp"
 #include "profiler/cli/log_lines.hpp"
+#include "profiler/cli/option_text.hpp"
 
 namespace tarn::command {
 namespace {
@@ -276,7 +277,7 @@ void add_journal(CLI::App& application) {
       ->add_flag("-n,--numbers", request->has_numbers, numbers);
   CLI::App* const last = add(*command, "tail", "Print the newest lines.", request, tail);
   last->add_flag("--numbers", request->has_numbers, numbers);
-  last->add_option("-n,--lines", request->last, "number of lines; 10, or with --since all");
+  last->add_option("-n,--lines", request->last, "number of lines; 10, or with --since all")->check(refuse_negative);
   const auto add_selection = [&](CLI::App& chooser) {
     chooser.add_flag("-f,--follow", request->is_followed,
                      "then print what is appended, also after a rotation, until SIGINT or SIGTERM");
@@ -299,6 +300,7 @@ void add_journal(CLI::App& application) {
   CLI::App* const append_command = add(
       *command, "append", "Append each line of standard input; print its number once it is durable.", request, append);
   append_command->add_option("--bytes", request->creation.bytes, "size of a new journal: 1M, 64M")
+      ->check(refuse_unless_positive)
       ->transform(CLI::AsSizeValue(false));
   request->creation.prefault_bytes = 0;  // a few lines do not touch most of it
 }

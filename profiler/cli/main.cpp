@@ -59,13 +59,16 @@ std::vector<std::string> cut(std::string_view text, std::initializer_list<std::s
 }
 
 // Replaces CLI11's wording, such as "Could not convert: --top = x", by ours.
-std::string text_of(const CLI::ParseError& error) {
+std::string text_of(const CLI::ParseError& error, const CLI::App& application) {
+  // CLI11 names all unexpected arguments, from the last one to the first.
+  if (const std::vector<std::string> unexpected = application.remaining(true);
+      dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !unexpected.empty())
+    return fmt::format("{} {}", unexpected.front().starts_with('-') ? "unknown option" : "unexpected argument",
+                       unexpected.front());
   const std::string text = one_line(error.what());
   using parts = std::vector<std::string>;
   if (const parts part = cut(text, {"ould not convert: ", " = "}); !part.empty())
     return fmt::format("{}: '{}' is not a number", part[1], part[2]);
-  if (const parts part = cut(text, {" not expected: "}); !part.empty())
-    return fmt::format("{} {}", part[1].starts_with('-') ? "unknown option" : "unexpected argument", part[1]);
   if (const parts part = cut(text, {": 1 required ", " missing"}); !part.empty())
     return fmt::format("{} needs a value: {} {}", part[0], part[0], part[1]);
   if (const parts part = cut(text, {" excludes "}); !part.empty())
@@ -152,7 +155,7 @@ int run(std::vector<std::string> arguments) {
     const auto subcommands = application.get_subcommands();
     const std::string help =
         subcommands.empty() ? "tarn --help" : fmt::format("tarn {} --help", subcommands.front()->get_name());
-    return report(exit_code::usage, fmt::format("{}; see {}", text_of(error), help).c_str());
+    return report(exit_code::usage, fmt::format("{}; see {}", text_of(error, application), help).c_str());
   }
   return 0;
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <sstream>
 #include <utility>
 
@@ -87,6 +89,13 @@ std::string help_formatter::make_option_opts(const CLI::Option* option) const {
 
 std::string refuse_negative(const std::string& number) {
   return number.starts_with('-') ? "'" + number + "' is below 0" : "";
+}
+
+std::string refuse_unless_positive(const std::string& number) {
+  char* end = nullptr;
+  const double value = std::strtod(number.c_str(), &end);
+  if (end == number.c_str() || (value > 0 && std::isfinite(value))) return "";
+  return "'" + number + "' is " + (std::isnan(value) ? "not a number" : value > 0 ? "too large" : "not above 0");
 }
 
 }  // namespace tarn::command

@@ -21,6 +21,8 @@ std::string option_list(std::size_t width);
 
 // Returns what is wrong with a number that a user gave, if it is below 0; else an empty text.
 std::string refuse_negative(const std::string& number);
+// Likewise if it is not above 0 or not finite. Leaves a text that is no number to CLI11.
+std::string refuse_unless_positive(const std::string& number);
 
 // Finds the option that a user named; throws a failure that names the most similar option if there is none.
 const base::option_info& option_named(const std::string& name);

@@ -176,6 +176,7 @@ void add_report(CLI::App& application) {
   command
       ->add_option("--cpu-seconds", request->cpu_seconds,
                    "CPU seconds of the program in a run without tarn, instead of the estimate of what recording cost")
+      ->check(refuse_unless_positive)
       ->type_name("SECONDS");
   command->add_flag("--calibrate", request->must_calibrate, "measure the cost model of this machine again");
   command->add_flag("--quick", request->is_quick, "predict with the cost model only, without replaying trace excerpts");

@@ -16,8 +16,11 @@
 #include <vector>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/shell_word.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/cli/option_text.hpp"
 #include "profiler/collect/attach.hpp"
+#include "profiler/launch/program.hpp"
 #include "profiler/launch/start.hpp"
 #include "profiler/top/heaps.hpp"
 #include "profiler/top/recording.hpp"
@@ -37,6 +40,12 @@ struct top_request {
 
 volatile std::sig_atomic_t must_quit = 0;
 void quit(int) { must_quit = 1; }
+
+void check_log(const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) fail(exit_code::io_error, "--log: {}: {}", path, system_error_text(errno));
+  ::close(file);
+}
 
 // Runs our own `tarn record`. Its program ends with us.
 class own_recorder {
@@ -83,8 +92,9 @@ class own_recorder {
   bool has_ended_ = false;
 };
 
-// Waits until the program has its first thread. Throws if it ended before.
-recorded_process wait_for_program(own_recorder& recorder, const std::string& name) {
+// Waits until the program has its first thread. Throws if it ended before, with the code of `tarn record` if that is one
+// of its own.
+recorded_process wait_for_program(own_recorder& recorder, const std::string& name, const std::string& output) {
   for (;;) {
     recorded_process recording;
     try {
@@ -92,9 +102,13 @@ recorded_process wait_for_program(own_recorder& recorder, const std::string& nam
     } catch (const failure&) {  // the recorder is just ending
     }
     if (!recording.region.empty()) return recording;
-    if (recorder.has_ended())
-      fail(exit_code::cannot_run, "{} ended at once with exit code {}; run tarn record -- {} to see why", name,
-           recorder.code(), name);
+    if (recorder.has_ended()) {
+      const bool is_own = recorder.code() >= static_cast<int>(exit_code::usage) &&
+                          recorder.code() <= static_cast<int>(exit_code::missing);
+      fail(is_own ? static_cast<exit_code>(recorder.code()) : exit_code::cannot_run,
+           "{} ended at once with exit code {}; run tarn record -o {} -- {} to see why", name, recorder.code(),
+           shell_word(output), shell_word(name));
+    }
     if (must_quit != 0) fail(exit_code::interrupted, "stopped");
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -155,10 +169,13 @@ void top(const top_request& request, const std::vector<std::string>& arguments) 
   action.sa_handler = quit;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   if (request.process != 0) return show_running(request);
+  const std::string& name = arguments.front();
+  check_preloadable(name, find_program(name), "libtarn-record.so");
   if (::isatty(STDOUT_FILENO) != 1)
     fail(exit_code::missing, "tarn top needs a terminal; without one use tarn record and tarn report");
+  check_log(request.log);
   own_recorder recorder(request, arguments);
-  show(request, wait_for_program(recorder, arguments.front()), &recorder);
+  show(request, wait_for_program(recorder, name, request.output), &recorder);
 }
 
 class top_formatter : public help_formatter {
@@ -182,6 +199,7 @@ void add_top(CLI::App& application, const std::vector<std::string>& after_dashes
           ->check(CLI::Range(1, 1 << 22))
           ->type_name("PID");
   command->add_option("--interval", request->interval, "seconds between two snapshots; default 1")
+      ->check(refuse_unless_positive)
       ->check(CLI::Range(0.1, 3600.0))
       ->type_name("SECONDS");
   command->add_option("-o,--output", request->output, "also keep the recording in FILE")

@@ -100,7 +100,7 @@ lasting_wait_watch::thread_wait lasting_wait_watch::wait_of(const waiting_thread
   if (!call) return result;
   const awaited_object object = awaited_object_of(process_, *call);
   result.wait.kind = object.kind;
-  result.wait.address = call->address;
+  result.wait.address = call->address - object.offset;
   result.wait.holder = object.holder;
   if (object.is_shared) result.wait.owner = ownership::shared;
   result.is_held_by_kernel = object.is_held_by_kernel;

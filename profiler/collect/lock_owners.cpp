@@ -115,7 +115,7 @@ awaited_object reader_writer_of(pid_t process, const futex_call& call) {
     if (data.__cur_writer < 0 || is_written != (data.__cur_writer != 0)) continue;
     if (!is_written && data.__readers < reader) continue;  // nobody has it: the thread is about to go on
     const bool is_shared = data.__shared != 0 && !is_private(process, call.address);
-    return {awaited::reader_writer, static_cast<std::uint32_t>(data.__cur_writer), is_shared, false};
+    return {awaited::reader_writer, static_cast<std::uint32_t>(data.__cur_writer), is_shared, false, offset};
   }
   return {};
 }

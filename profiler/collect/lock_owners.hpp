@@ -27,6 +27,7 @@ struct awaited_object {
   std::uint32_t holder = 0;        // by the process's own numbers; 0: unknown
   bool is_shared = false;          // other processes may have it mapped, and the holder's number may be one of theirs
   bool is_held_by_kernel = false;  // the kernel marks it where its holder ends, so the number is no ended thread's
+  std::uint64_t offset = 0;        // of the word in the lock
 };
 awaited_object awaited_object_of(pid_t process, const futex_call& call);
 

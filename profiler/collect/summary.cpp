@@ -6,6 +6,7 @@
 #include <string>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/shell_word.hpp"
 #include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/findings/limits.hpp"
 #include "profiler/findings/time/cpu.hpp"
@@ -93,7 +94,7 @@ void print_summary(std::uint32_t sources, process_recording& recording) {
     print_error("tarn: {}\n", doubt);
   print_error("tarn: {}, in {} ({} bytes); see it with: tarn report {}\n",
               summary_text(recorded_facts, sources, recording.all_threads()), recording.path(),
-              group_digits(recording.bytes()), recording.path());
+              group_digits(recording.bytes()), shell_word(recording.path()));
 }
 
 }  // namespace tarn::command

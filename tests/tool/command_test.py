@@ -129,10 +129,21 @@ class CommandLine(CommandTest):
     def test_the_command_line_is_refused_in_our_own_words(self):
         for command, message in ((("report", "--nope"), "unknown option --nope"),
                                  (("report", "a", "b"), "unexpected argument b"),
+                                 (("report", "a", "b c", "d"), "unexpected argument b c"),
+                                 (("report", "--cpu-seconds", "nan"), "--cpu-seconds: 'nan' is not a number"),
+                                 (("diff", "a", "b", "--cpu-seconds", "1,inf"), "--cpu-seconds: 'inf' is too large"),
+                                 (("gate", "a", "--max", "allocations <= 1", "--requests", "0"),
+                                  "--requests: '0' is not above 0"),
+                                 (("top", "--interval", "nan", "--pid", "1"), "--interval: 'nan' is not a number"),
+                                 (("fleet", "--confidence", "nan", "problems", "a"),
+                                  "--confidence: 'nan' is not a number"),
+                                 (("journal", "append", "j", "--bytes", "-1"), "--bytes: '-1' is not above 0"),
+                                 (("journal", "append", "j", "--bytes", "0"), "--bytes: '0' is not above 0"),
+                                 (("journal", "tail", "-n", "-1", "j"), "--lines: '-1' is below 0"),
                                  (("report", "--top"), "--top needs a value: --top N"),
                                  (("report", "--json", "--html", "x"), "--json and --html exclude each other: give one "
                                                                      "of them")):
-            self.expect_error(self.tarn(*command), 2, f"{message}; see tarn report --help")
+            self.expect_error(self.tarn(*command), 2, f"{message}; see tarn {command[0]} --help")
 
     def test_an_unknown_subcommand_is_wrong_usage(self):
         result = self.tarn("rnu")

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """`tarn top`, driven in tmux as a person would. Skipped where there is no tmux."""
 
+import contextlib
 import os
 import pathlib
+import pty
 import pwd
 import re
 import shutil
@@ -143,6 +145,19 @@ class Terminal(TopTest):
         self.keys("C-c")
         self.wait_for("ended with 0")
 
+    def test_a_log_or_a_recording_that_cannot_be_written(self):
+        for option, text in ("--log", "tarn: --log: /nonexistent/x: No such file or directory"), \
+                            ("-o", "ended at once with exit code 3; run tarn record -o /nonexistent/x -- "):
+            process, terminal = pty.fork()
+            if process == 0:
+                os.execv(PATHS.tarn, ["tarn", "top", option, "/nonexistent/x", "--", PATHS.busy])
+            output = b""
+            with os.fdopen(terminal, "rb", buffering=0) as screen, contextlib.suppress(OSError):
+                while part := screen.read(1000):
+                    output += part
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), 3, output)
+            self.assertIn(text, output.decode())
+
     def test_a_program_that_dies(self):
         recorder = self.begin("--", PATHS.busy)
         process = self.child_of(recorder.pid)
@@ -240,6 +255,7 @@ class Errors(TopTest):
         self.assertIn("needs a terminal", self.tarn("top", "--", PATHS.busy, code=5))
         self.assertIn("exclude each other", self.tarn("top", "--pid", "1", "-o", "x", code=2))
         self.tarn("top", code=2)
+        self.assertIn("/nonexistent/program: ", self.tarn("top", "--", "/nonexistent/program", code=127))
 
     def as_nobody(self, pid, *arguments):
         """What tarn top says of a process when it is run by somebody else than root."""

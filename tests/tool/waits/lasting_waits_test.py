@@ -78,6 +78,7 @@ class LastingWaits(AttachTest):
         self.assertEqual((findings["in_deadlock"], findings["without_holder"]), (2, 0))
         first, second = findings["groups"]
         self.assertEqual((first["threads"], second["threads"]), ([second["holder"]], [first["holder"]]))
+        self.assertEqual([group["address"] % 64 for group in findings["groups"]], [0, 0], "they begin there")
         line = " ".join(text.split())
         self.assertRegex(line, "2 threads waited for a reader-writer lock from .*, 2 of them for each other: a deadlock")
         self.assertRegex(line, r"a deadlock: thread \d+ waited for the reader-writer lock at 0x[0-9a-f]+, which thread")

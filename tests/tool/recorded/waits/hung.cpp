@@ -170,7 +170,8 @@ void take_interrupted() {
   take_inner(left);
 }
 
-pthread_rwlock_t left_shared = PTHREAD_RWLOCK_INITIALIZER, right_shared = PTHREAD_RWLOCK_INITIALIZER;
+alignas(64) pthread_rwlock_t left_shared = PTHREAD_RWLOCK_INITIALIZER;
+alignas(64) pthread_rwlock_t right_shared = PTHREAD_RWLOCK_INITIALIZER;
 
 void write_both() {
   ::pthread_rwlock_wrlock(&left_shared);
