@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <tarn/version.hpp>
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -14,8 +15,12 @@
 namespace tarn::command {
 namespace {
 
-// Escapes text for roff: hyphens stay copyable, and no line is taken for a request.
-std::string roff(std::string_view text) {
+// Escapes text for roff: hyphens stay copyable, no line is taken for a request, and all is ASCII.
+std::string roff(std::string_view original) {
+  std::string text(original);
+  constexpr std::string_view ellipsis = "…";
+  for (std::size_t position = 0; (position = text.find(ellipsis)) != std::string::npos;)
+    text.replace(position, ellipsis.size(), "...");
   std::string escaped;
   for (const char letter : text) {
     const bool starts_line = escaped.empty() || escaped.back() == '\n';
@@ -34,12 +39,29 @@ std::string roff(std::string_view text) {
 // Returns the option as the user writes it, --stats included, with the type of its value.
 std::string flag_text(const CLI::Option& option) {
   if (option.check_name("--stats")) return "--stats[=text|json|openmetrics]";
-  const std::string type = option.get_type_name();
+  if (option.get_positional()) return option.get_name(true);
+  std::string type = option.get_type_name();
+  type = type.substr(0, type.find(':'));  // without what a validator adds
   return option.get_name(false, true) + (option.get_expected_min() == 0 || type.empty() ? "" : " " + type);
 }
 
 std::vector<const CLI::App*> shown_commands(const CLI::App& application) {
   return application.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
+
+// A command, or a part of one such as `journal tail`, with its name behind "tarn".
+struct described_command {
+  std::string name;
+  const CLI::App* command;
+};
+
+// Returns the command, unless it needs one of its parts, and its parts.
+std::vector<described_command> described_parts(const CLI::App& command) {
+  std::vector<described_command> result;
+  if (command.get_require_subcommand_min() == 0) result.push_back({command.get_name(), &command});
+  for (const CLI::App* const part : shown_commands(command))
+    result.push_back({command.get_name() + ' ' + part->get_name(), part});
+  return result;
 }
 
 // Returns the lines of a command's usage as its help has them, with the name in bold.
@@ -57,25 +79,23 @@ std::string synopsis(const CLI::App& command, const std::string& name, std::stri
 }
 
 std::string man_page(const CLI::App& application) {
-  std::string page = fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.SH NAME\ntarn \\- {}\n", TARN_VERSION_MAJOR,
-                                 TARN_VERSION_MINOR, TARN_VERSION_PATCH, purpose);
+  std::string page = fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.ad l\n.SH NAME\ntarn \\- {}\n",
+                                 TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH, purpose);
   page += ".SH SYNOPSIS\n";
   std::string separator;
   for (const CLI::App* const command : shown_commands(application)) {
-    const std::vector<const CLI::App*> parts = shown_commands(*command);
-    for (const CLI::App* const described : command->get_require_subcommand_min() > 0 ? parts : std::vector{command}) {
-      const std::string name = (described == command ? "" : command->get_name() + ' ') + described->get_name();
-      page += synopsis(*described, name, separator);
+    // The usage of a command that can do without its parts has them, too.
+    for (const described_command& described : described_parts(*command)) {
+      if (described.command == command || command->get_require_subcommand_min() != 0)
+        page += synopsis(*described.command, described.name, separator);
     }
   }
   page += ".SH COMMANDS\n";
   for (const CLI::App* const command : shown_commands(application)) {
-    page += fmt::format(".SS tarn {}\n{}\n", command->get_name(), roff(command->get_description()));
-    for (const CLI::Option* const option : command->get_options()) {
-      page += fmt::format(".TP\n.B {}\n{}\n", roff(flag_text(*option)), roff(option->get_description()));
-    }
-    for (const CLI::App* const part : shown_commands(*command)) {
-      page += fmt::format(".TP\n.B {}\n{}\n", roff(part->get_name()), roff(part->get_description()));
+    for (const described_command& described : described_parts(*command)) {
+      page += fmt::format(".SS tarn {}\n{}\n", roff(described.name), roff(described.command->get_description()));
+      for (const CLI::Option* const option : described.command->get_options())
+        page += fmt::format(".TP\n.B {}\n{}\n", roff(flag_text(*option)), roff(option->get_description()));
     }
   }
   page += ".SH OPTIONS FOR \\-\\-option, AND ENVIRONMENT\n";
@@ -100,16 +120,51 @@ std::string completed_values(const base::option_info& option) {
   return values;
 }
 
+// Returns the words of which the option takes one, as CLI::IsMember describes them; empty where it takes another value.
+std::string completed_members(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t begin = type.find('{'), end = type.find('}');
+  if (begin == std::string::npos || end == std::string::npos) return "";
+  std::string members = type.substr(begin + 1, end - begin - 1);
+  std::replace(members.begin(), members.end(), ',', ' ');
+  return members;
+}
+
+// Returns all names of an option, as alternatives of a pattern of the shell behind the command's name.
+std::string patterns_of(const std::string& command, const CLI::Option& option) {
+  std::string patterns;
+  const auto add = [&](const std::string& name) {
+    patterns += fmt::format("{}'{} {}'", patterns.empty() ? "" : " | ", command, name);
+  };
+  for (const std::string& name : option.get_lnames()) add("--" + name);
+  for (const std::string& name : option.get_snames()) add("-" + name);
+  return patterns;
+}
+
 std::string completion(const CLI::App& application) {
-  std::string commands, flags, names, values;
+  std::string commands, flags, parts, pairs, names, values, arguments;
   for (const CLI::App* const command : shown_commands(application)) {
     commands += command->get_name() + ' ';
-    std::string words_of_command;
-    for (const CLI::Option* const option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) words_of_command += "--" + name + ' ';
+    std::string names_of_parts;
+    for (const CLI::App* const part : shown_commands(*command)) names_of_parts += part->get_name() + ' ';
+    for (const CLI::App* const part : shown_commands(*command))
+      pairs += fmt::format("    '{0} {1}') command='{0} {1}' ;;\n", command->get_name(), part->get_name());
+    if (!names_of_parts.empty())
+      parts += fmt::format("    '{}') _tarn_reply '{}' \"$word\" ;;\n", command->get_name(), names_of_parts);
+    std::vector<described_command> described_commands = described_parts(*command);
+    if (command->get_require_subcommand_min() != 0) described_commands.push_back({command->get_name(), command});
+    for (const described_command& described : described_commands) {
+      std::string flags_of_command;
+      for (const CLI::Option* const option : described.command->get_options()) {
+        for (const std::string& name : option->get_lnames()) flags_of_command += "--" + name + ' ';
+        const std::string patterns = patterns_of(described.name, *option);
+        if (option->get_expected_min() == 0 || patterns.empty()) continue;
+        const std::string choice = completed_members(*option);
+        arguments += choice.empty() ? fmt::format("    {}) return ;;\n", patterns)  // bash offers files
+                                    : fmt::format("    {}) _tarn_reply '{}' \"$word\"; return ;;\n", patterns, choice);
+      }
+      flags += fmt::format("    '{}') _tarn_reply '{}' \"$word\" ;;\n", described.name, flags_of_command);
     }
-    for (const CLI::App* const part : shown_commands(*command)) words_of_command += part->get_name() + ' ';
-    flags += fmt::format("    {}) _tarn_reply '{}' \"$word\" ;;\n", command->get_name(), words_of_command);
   }
   for (const base::option_info& option : all_options()) {
     names += fmt::format("{}= ", option.name);
@@ -119,7 +174,7 @@ std::string completion(const CLI::App& application) {
   return fmt::format(R"bash(# bash completion for tarn; made by `tarn generate completion`
 _tarn_reply() {{ mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2"); }}
 _tarn() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} position value
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command=${{COMP_WORDS[1]}} position value
   COMPREPLY=()
   for ((position = 1; position < COMP_CWORD; position++)); do
     if [ "${{COMP_WORDS[position]}}" = -- ]; then # what follows is the program's
@@ -144,15 +199,25 @@ _tarn() {{
       _tarn_reply '{names}' "$word"
       return
       ;;
-    --lib | --stats-file) return ;;
   esac
-  case ${{COMP_WORDS[1]}} in
+  if [ "$COMP_CWORD" -eq 2 ] && [[ $word != -* ]]; then
+    case $command in
+{parts}    esac
+    [ "${{#COMPREPLY[@]}}" -eq 0 ] || return
+  fi
+  case "$command ${{COMP_WORDS[2]}}" in
+{pairs}  esac
+  case "$command $before" in
+{arguments}  esac
+  [[ $word == -* ]] || return
+  case $command in
 {flags}  esac
 }}
 complete -o default -F _tarn tarn
 )bash",
                      fmt::arg("commands", commands), fmt::arg("values", values), fmt::arg("names", names),
-                     fmt::arg("flags", flags));
+                     fmt::arg("flags", flags), fmt::arg("parts", parts), fmt::arg("pairs", pairs),
+                     fmt::arg("arguments", arguments));
 }
 
 }  // namespace

@@ -277,14 +277,18 @@ void add_journal(CLI::App& application) {
       ->add_flag("-n,--numbers", request->has_numbers, numbers);
   CLI::App* const last = add(*command, "tail", "Print the newest lines.", request, tail);
   last->add_flag("--numbers", request->has_numbers, numbers);
-  last->add_option("-n,--lines", request->last, "number of lines; 10, or with --since all")->check(refuse_negative);
+  last->add_option("-n,--lines", request->last, "number of lines; 10, or with --since all")
+      ->check(refuse_negative)
+      ->type_name("N");
   const auto add_selection = [&](CLI::App& chooser) {
     chooser.add_flag("-f,--follow", request->is_followed,
                      "then print what is appended, also after a rotation, until SIGINT or SIGTERM");
-    chooser.add_option(
-        "--since", request->since,
-        "only lines of a logger from this time in UTC on (2026-11-22T10:00:00Z), or of the last 90s, 10m, 2h, 7d");
-    chooser.add_option("--level", request->level, "only lines of a logger of this level or above");
+    chooser
+        .add_option(
+            "--since", request->since,
+            "only lines of a logger from this time in UTC on (2026-11-22T10:00:00Z), or of the last 90s, 10m, 2h, 7d")
+        ->type_name("TIME");
+    chooser.add_option("--level", request->level, "only lines of a logger of this level or above")->type_name("LEVEL");
     chooser.add_flag("--other-lines", request->selection.includes_other_lines,
                      "with --since or --level, also print lines that no logger wrote");
   };
@@ -293,7 +297,7 @@ void add_journal(CLI::App& application) {
   CLI::App* const exported =
       add(*command, "export", "Print all lines in another program's format, oldest first.", request, export_lines);
   exported->add_flag("--otlp", request->is_otlp, "as OTLP/JSON, one LogsData object for each line")->required();
-  exported->add_option("--service", request->service, "value of service.name; unknown_service");
+  exported->add_option("--service", request->service, "value of service.name; unknown_service")->type_name("NAME");
   add_selection(*exported);
   add(*command, "check", "Print a summary; exit code 1 if the journal is damaged (a torn line is not damage).", request,
       check);
@@ -301,7 +305,8 @@ void add_journal(CLI::App& application) {
       *command, "append", "Append each line of standard input; print its number once it is durable.", request, append);
   append_command->add_option("--bytes", request->creation.bytes, "size of a new journal: 1M, 64M")
       ->check(refuse_unless_positive)
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("BYTES");
   request->creation.prefault_bytes = 0;  // a few lines do not touch most of it
 }
 

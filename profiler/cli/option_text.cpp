@@ -82,6 +82,7 @@ std::string help_formatter::make_option_opts(const CLI::Option* option) const {
   std::string type = option->get_type_name();
   if (const std::size_t range = type.find(" in ["); range != std::string::npos)
     type.resize(std::min(range, type.rfind(':', range)));
+  if (const std::size_t sizes = type.find(":SIZE ["); sizes != std::string::npos) type.resize(sizes);
   if (option->get_positional() && type == "TEXT") type.clear();  // its name says it
   const bool is_repeated = option->get_expected_max() == CLI::detail::expected_max_vector_size;
   return (type.empty() ? "" : ' ' + type) + (is_repeated ? " ..." : "");

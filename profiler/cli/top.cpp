@@ -92,8 +92,8 @@ class own_recorder {
   bool has_ended_ = false;
 };
 
-// Waits until the program has its first thread. Throws if it ended before, with the code of `tarn record` if that is one
-// of its own.
+// Waits until the program has its first thread. Throws if it ended before, with the code of `tarn record` if that is
+// one of its own.
 recorded_process wait_for_program(own_recorder& recorder, const std::string& name, const std::string& output) {
   for (;;) {
     recorded_process recording;

@@ -211,7 +211,13 @@ class Generated(CommandTest):
         for text in ["\\-\\-stats[=text|json|openmetrics]", "\\-\\-lib PATH", *variables]:
             self.assertIn(text, page)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
-        self.assertEqual(requests, {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".br"})
+        self.assertEqual(requests, {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".ad", ".br"})
+        self.assertTrue(page.isascii())
+        for text in [".SS tarn journal append\n", "\\-\\-bytes", "\\-\\-other\\-lines", ".SS tarn lab\n"]:
+            self.assertIn(text, page)
+        if shutil.which("groff"):
+            result = subprocess.run(["groff", "-man", "-ww", "-z"], input=page, capture_output=True, text=True, check=True)
+            self.assertEqual(result.stderr, "")
 
     def test_completion_offers_what_may_come_next(self):
         self.assertEqual(self.completions("ru"), ["run"])
@@ -222,6 +228,14 @@ class Generated(CommandTest):
         self.assertEqual(self.completions("run", "--lib", ""), [])
         self.assertIn("env", self.completions("run", "--", "env"))
         self.assertEqual(self.completions("run", "--", "ls", "--st"), [])
+        self.assertEqual(self.completions("report", "--source", "c"), ["cpu"])
+        self.assertIn("pprof", self.completions("export", "--format", ""))
+        self.assertEqual(self.completions("journal", "t"), ["tail"])
+        self.assertEqual(self.completions("journal", "tail", "--l"), ["--lines", "--level"])
+        self.assertIn("--help", self.completions("lab", "--"))
+        for files in ("report", ""), ("report", "tarn"), ("record", "-o", ""), ("report", "--html", ""), \
+                     ("journal", "tail", ""), ("lab", "x", ""), ("fix", "-p", ""):
+            self.assertEqual(self.completions(*files), [], "bash offers the files then")
 
 
 class Library(CommandTest):
