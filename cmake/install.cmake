@@ -79,6 +79,11 @@ if(TARGET tarn_command)
   # The help of `tarn` names these documents.
   install(DIRECTORY docs/guide docs/reference docs/pictures DESTINATION "${tarn_doc_dir}" COMPONENT tarn-tools
     FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
+  install(CODE "cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX OUTPUT_VARIABLE prefix)
+    cmake_path(SET folder \"${tarn_doc_dir}\")
+    cmake_path(ABSOLUTE_PATH folder BASE_DIRECTORY \"\${prefix}\")
+    set(folder \"\$ENV{DESTDIR}\${folder}\")
+    include(\"${PROJECT_SOURCE_DIR}/cmake/installed_docs.cmake\")" COMPONENT tarn-tools)
   install(FILES "${PROJECT_BINARY_DIR}/web/licences.txt" DESTINATION "${tarn_doc_dir}" COMPONENT tarn-tools OPTIONAL
     RENAME page-licences.txt)
   file(STRINGS packaging/libraries.txt packages REGEX "^[^#]")

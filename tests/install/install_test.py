@@ -83,6 +83,12 @@ class Install(unittest.TestCase):
              "share/gdb/auto-load/", "share/tarn/", "share/doc/tarn/"))]
         self.assertEqual(strangers, [])
 
+    def test_no_link_of_the_documents_is_dead(self):
+        links = [(page, link) for page in (self.prefix / "share/doc/tarn").rglob("*.md")
+                 for link in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", page.read_text(encoding="utf-8")) if ":" not in link]
+        self.assertGreater(len(links), 100)
+        self.assertEqual([(page.name, link) for page, link in links if not (page.parent / link).exists()], [])
+
     def test_licences_of_what_the_page_contains_are_there(self):
         if (BUILD / "web/page/index.html").stat().st_size == 0:
             self.skipTest("a build without npm has no page")
