@@ -8,6 +8,7 @@ path of the build or of the first prefix left in it shows.
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import subprocess
