@@ -22,7 +22,7 @@
 
 namespace tarn::preload {
 
-constinit thread_local bool detail::is_inside_recorder = false;
+constinit thread_local bool detail::is_inside_recorder = false, detail::is_heap_hidden = false;
 constinit std::atomic<bool> detail::has_started = false;
 constinit std::atomic<bool> detail::is_heap_off = false;
 constinit std::atomic<bool> detail::is_lock_off = false;

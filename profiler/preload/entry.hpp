@@ -16,9 +16,10 @@ namespace tarn::preload {
 namespace detail {
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
 extern constinit thread_local bool is_inside_recorder;
-extern constinit std::atomic<bool> has_started;  // true once this process is recorded and set up for it
-extern constinit std::atomic<bool> is_heap_off;  // true once it is known that no block of this process is recorded
-extern constinit std::atomic<bool> is_lock_off;  // the same for its locks
+extern constinit thread_local bool is_heap_hidden;  // as by hidden_heap or hidden_thread
+extern constinit std::atomic<bool> has_started;     // true once this process is recorded and set up for it
+extern constinit std::atomic<bool> is_heap_off;     // true once it is known that no block of this process is recorded
+extern constinit std::atomic<bool> is_lock_off;     // the same for its locks
 // NOLINTEND(bugprone-dynamic-static-initializers)
 }  // namespace detail
 
@@ -33,7 +34,8 @@ inline bool records_anything() noexcept {
 
 // Returns true when, in addition, the events of `source` are recorded.
 inline bool records(format::kind source = format::heap_kind) noexcept {
-  return records_anything() && (header().sources & format::source_bit(source)) != 0;
+  return records_anything() && (header().sources & format::source_bit(source)) != 0 &&
+         !(source == format::heap_kind && detail::is_heap_hidden);
 }
 
 // Marks the calling thread as being in the recorder while it lives. Converts to false when there is no memory for the
@@ -101,18 +103,44 @@ class plain_entry {
 class hidden_thread {
  public:
   hidden_thread() noexcept
-      : was_inside_(std::exchange(detail::is_inside_recorder, true)), counts_(std::exchange(own_counts, nullptr)) {}
+      : was_inside_(std::exchange(detail::is_inside_recorder, true)),
+        was_hidden_(std::exchange(detail::is_heap_hidden, true)),
+        counts_(std::exchange(own_counts, nullptr)) {}
   hidden_thread(const hidden_thread&) = delete;
   hidden_thread& operator=(const hidden_thread&) = delete;
   ~hidden_thread() {
     own_counts = counts_;
     if (counts_ == nullptr) thread::choose_path();  // a dispatched call may have made the thread known
+    detail::is_heap_hidden = was_hidden_;
     detail::is_inside_recorder = was_inside_;
   }
 
  private:
-  bool was_inside_;
+  bool was_inside_, was_hidden_;
   format::thread_record* counts_;
+};
+
+// Hides what the calling thread does with its heap while it lives, but not its locks and system calls: malloc and free
+// take the slow path, which counts nothing.
+class hidden_heap {
+ public:
+  hidden_heap() noexcept
+      : was_hidden_(std::exchange(detail::is_heap_hidden, true)),
+        counts_(std::exchange(own_counts, nullptr)),
+        plain_(std::exchange(plain_thread, nullptr)) {}
+  hidden_heap(const hidden_heap&) = delete;
+  hidden_heap& operator=(const hidden_heap&) = delete;
+  ~hidden_heap() {
+    own_counts = counts_;
+    plain_thread = plain_;
+    if (counts_ == nullptr) thread::choose_path();  // a recorded lock may have made the thread known
+    detail::is_heap_hidden = was_hidden_;
+  }
+
+ private:
+  bool was_hidden_;
+  format::thread_record* counts_;
+  thread* plain_;
 };
 
 // Begins to record a program that has run without the recorder, in the region of the file. Returns false if there is no

@@ -198,6 +198,19 @@ class Record(FolderTest):
                 sampled = self.report()["heap"]
                 self.assertEqual((sampled["allocations"], sampled["frees"]), (exact["allocations"], exact["frees"]))
 
+    def test_the_locks_of_an_allocator_are_the_programs(self):
+        jemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+        if not os.path.exists(jemalloc):
+            self.skipTest("no jemalloc")
+        counts = []
+        for modes in ["--locks", "--full"], ["--locks", "--heap", "--full"], ["--locks", "--heap"]:
+            output = self.tarn("record", *modes, "-o", "rec", "--", "env", f"LD_PRELOAD={jemalloc}", PATHS.sites, "100",
+                               "0").stderr
+            self.assertNotIn("Limits reached", output)
+            counts.append(int(re.search(r"([\d,]+) locks? taken", output)[1].replace(",", "")))
+        self.assertLessEqual(max(counts) - min(counts), 10, counts)
+        self.assertGreater(min(counts), 50)
+
     def test_operators_keep_their_promises(self):
         for options in ((), ("--heap",), ("--heap", "--full"), ("--cpu",), ("--locks",), ("--syscalls",)):
             with self.subTest(options=options):

@@ -50,10 +50,11 @@ bool is_free_for_sure(const sem_t*) noexcept { return false; }
 bool is_free_for_sure(const volatile void*) noexcept { return false; }
 
 // Returns records(lock_kind). An acquisition by a signal's handler that interrupted the recorder is not recorded, and
-// is counted as missing.
+// is counted as missing. One of an allocator that the recorder has called is the recorder's own.
 [[gnu::noinline]] bool records_acquisition() noexcept {
   if (records(lock_kind)) return true;
-  if (!is_inside() || !detail::has_started.load(std::memory_order_acquire) || !is_recorded()) return false;
+  if (!is_inside() || detail::is_heap_hidden || !detail::has_started.load(std::memory_order_acquire) || !is_recorded())
+    return false;
   if ((header().sources & tarn::format::source_bit(lock_kind)) != 0)
     header().missed_acquisitions.fetch_add(1, std::memory_order_relaxed);
   return false;

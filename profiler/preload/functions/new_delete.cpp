@@ -256,7 +256,7 @@ void count_delete(const void* block, const caller& caller) noexcept {
     if (next_##name.known_source.load(std::memory_order_relaxed) == memory_source::own_memory) {                     \
       if (is_in_region()) count_heap_violation(TARN_CALLER());                                                       \
       count_delete(p, TARN_CALLER());                                                                                \
-      const hidden_thread hidden; /* it may come to free */                                                          \
+      const hidden_heap hidden; /* it may come to free */                                                            \
       if (call != nullptr) return call arguments;                                                                    \
     }                                                                                                                \
     if (call != nullptr) return call arguments;                                                                      \
