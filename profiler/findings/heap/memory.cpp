@@ -187,6 +187,7 @@ void reconcile(memory_findings& memory, const format::recording& recording) {
     return;
   }
   const exact_totals totals = totals_of(recording);
+  if (totals.is_whole) memory.max_bytes = totals.max_bytes;
   if (totals.has_freed_none()) memory.peak_bytes = totals.max_bytes;
   if (totals.last_has_freed_none()) memory.end_bytes = totals.last.bytes;
   if (totals.last_has_freed_all()) memory.end_bytes = 0;
@@ -222,9 +223,8 @@ const char* name(trend trend) {
 std::optional<heap_residence> heap_in(const format::residence_facts& residence, const memory_findings& memory) {
   if (!residence.knows_in_use) return std::nullopt;
   heap_residence heap;
-  heap.in_use = residence.in_use_bytes;
-  heap.rounding =
-      static_cast<std::uint64_t>(static_cast<double>(residence.in_use_bytes) * memory.rounding.value_or(0.0));
+  heap.in_use = std::min(residence.in_use_bytes, memory.max_bytes.value_or(residence.in_use_bytes));
+  heap.rounding = static_cast<std::uint64_t>(as_double(heap.in_use) * memory.rounding.value_or(0.0));
   const std::uint64_t busy = heap.in_use + heap.rounding, resident = residence.bytes_of(format::memory_kind::heap);
   heap.free = resident - std::min(resident, busy);
   heap.untouched = busy - std::min(resident, busy);

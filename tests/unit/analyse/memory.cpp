@@ -104,6 +104,9 @@ TEST(memory, the_heap_in_memory_is_in_use_or_added_or_free) {
   EXPECT_FALSE(heap_in(residence, memory)) << "blocks from before the recording are not known";
   residence.knows_in_use = true;
   EXPECT_EQ(heap_in(residence, memory)->rounding, 2'400U);
+  memory.max_bytes = residence.in_use_bytes / 2;
+  EXPECT_EQ(heap_in(residence, memory)->in_use, residence.in_use_bytes / 2) << "no more was allocated";
+  memory.max_bytes.reset();
   EXPECT_EQ(heap_in(residence, memory)->free, 7'600U);
   EXPECT_EQ(heap_in(residence, memory)->untouched, 0U);
   residence.in_use_bytes = 50'000;
