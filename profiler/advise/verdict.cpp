@@ -46,6 +46,9 @@ std::size_t waiters_of(analysis& analysis) {
   return threads.size();
 }
 
+// A wake-up takes 5 us of CPU time where 100 threads are woken at once, most of it in the kernel; this is a low bound.
+constexpr double min_wakeup_ns = 1000;
+
 verdict verdict_of_locks(analysis& analysis) {
   verdict result;
   result.source = judged_source::locks;
@@ -53,6 +56,12 @@ verdict verdict_of_locks(analysis& analysis) {
   std::uint64_t longest = 0;
   for (const lock_group& group : analysis.locks().groups) {
     if (group.remedy.empty()) continue;
+    if (group.category == lock_category::condition) {
+      ++result.remedies;
+      result.idle_wakeups += group.idle_wakeups;
+      if (!group.sites.empty()) result.idle_site = group.sites.front().site;
+      continue;
+    }
     if (group.category != lock_category::contended) {
       ++others;
       continue;
@@ -71,7 +80,9 @@ verdict verdict_of_locks(analysis& analysis) {
   if (result.remedies != 0) {
     result.waiters = waiters_of(analysis);
     const double wall_ns = analysis.whole().wall_ns;
-    const bool is_little = result.in_deadlock == 0 && wall_ns > 0 && as_double(result.held_ns) < little_share * wall_ns;
+    const bool is_idle = as_double(result.idle_wakeups) * min_wakeup_ns >= little_share * analysis.whole().cpu_ns.high;
+    const bool is_little =
+        result.in_deadlock == 0 && !is_idle && wall_ns > 0 && as_double(result.held_ns) < little_share * wall_ns;
     result.judged = is_little ? judgement::little : judgement::worth_doing;
   } else {
     result.remedies = others;

@@ -23,13 +23,15 @@ const char* name(judgement judgement);
 struct verdict {
   judged_source source = judged_source::heap;
   judgement judged = judgement::unpredicted;
-  std::size_t remedies = 0;     // sites, groups of locks or calls whose remedies are counted here
-  range saved_ns;               // CPU time, of heap and calls
-  bool is_at_least = false;     // the remedies also save work that no recording shows
-  std::uint64_t waited_ns = 0;  // by all threads for the locks that have a remedy
-  std::uint64_t held_ns = 0;    // the part of it in which another thread had the lock: the most that a remedy saves
-  std::size_t waiters = 0;      // threads that waited for them
-  std::uint32_t site = 0;       // of the recording: where threads wait longest for a lock
+  std::size_t remedies = 0;        // sites, groups of locks or calls whose remedies are counted here
+  range saved_ns;                  // CPU time, of heap and calls
+  bool is_at_least = false;        // the remedies also save work that no recording shows
+  std::uint64_t waited_ns = 0;     // by all threads for the locks that have a remedy
+  std::uint64_t held_ns = 0;       // the part of it in which another thread had the lock: the most that a remedy saves
+  std::size_t waiters = 0;         // threads that waited for them
+  std::uint32_t site = 0;          // of the recording: where threads wait longest for a lock
+  std::uint64_t idle_wakeups = 0;  // of threads that then waited for the same condition variable again, at least
+  std::uint32_t idle_site = 0;     // where they waited
   // Threads that still waited for these locks when the recording ended, and those of them in a deadlock.
   std::size_t still_waiting = 0, in_deadlock = 0;
 };

@@ -144,6 +144,7 @@ json json_of_verdicts(analyse::analysis& analysis) {
                         {"at_least", verdict.is_at_least},
                         {"waited_ns", verdict.waited_ns},
                         {"held_ns", verdict.held_ns},
+                        {"idle_wakeups", verdict.idle_wakeups},
                         {"text", verdict_text(analysis, verdict, false)}});
   }
   return verdicts;

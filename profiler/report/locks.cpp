@@ -115,12 +115,13 @@ void print_unfinished_waits(analyse::analysis& analysis, const lock_group& group
 }
 
 void print_group(analyse::analysis& analysis, const lock_group& group, std::size_t rank) {
-  fmt::print(
-      "\n{}. {}: {}, {}\n", rank, analyse::name(group.category), count_text(group.locks, analyse::name(group.type)),
-      group.threads == 0
-          ? "which no thread was seen to acquire"
-          : fmt::format("acquired {} by {}", estimate_text(group.sums[format::acquisitions], group.error, "time"),
-                        thread_count_text(group.threads, group.may_have_more_threads)));
+  const bool is_condition = group.category == analyse::lock_category::condition;
+  fmt::print("\n{}. {}: {}, {}\n", rank, analyse::name(group.category),
+             count_text(group.locks, analyse::name(group.type)),
+             group.threads == 0 ? "which no thread was seen to acquire"
+                                : fmt::format("{} {} by {}", is_condition ? "threads woken" : "acquired",
+                                              estimate_text(group.sums[format::acquisitions], group.error, "time"),
+                                              thread_count_text(group.threads, group.may_have_more_threads)));
   std::string text = waits_text(group.sums[format::contended], group.sums[format::wait_ticks]);
   if (group.sums[format::contended] > 1)
     text += fmt::format(", {} at most", duration_text(group.sums[format::longest_wait]));
@@ -131,7 +132,7 @@ void print_group(analyse::analysis& analysis, const lock_group& group, std::size
     text += fmt::format("; {} gave up", count_text(group.sums[format::refused], "try"));
   fmt::print("   {}\n", text);
   const std::uint64_t waited_ns = group.sums[format::wait_ticks], held_wait_ns = analyse::held_wait_ns(group);
-  if (held_wait_ns < waited_ns / 2) {
+  if (!is_condition && held_wait_ns < waited_ns / 2) {
     fmt::print("   most of the waiting was for a processor: another thread had the lock for {} of it\n",
                duration_text(held_wait_ns));
   }
@@ -282,6 +283,7 @@ json json_of_locks(analyse::analysis& analysis, std::size_t top) {
                      {"holds", group.sums[format::holds]},
                      {"held_ns", group.sums[format::held_ticks]},
                      {"longest_held_ns", group.sums[format::longest_held]},
+                     {"idle_wakeups", group.idle_wakeups},
                      {"still_held", group.still_held},
                      {"still_waiting", json_of_still_waiting(analysis, group)},
                      {"stack", json_of_stack(analysis, group.first_site)},

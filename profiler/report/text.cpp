@@ -321,11 +321,23 @@ std::string verdict_text(analyse::analysis& analysis, const analyse::verdict& ve
                                        duration_text(verdict.held_ns))
                          : "";
     const std::string waiters = verdict.waiters == 0 ? "Threads" : count_text(verdict.waiters, "thread");
-    return fmt::format(
-        "{}{}{} waited {} for locks{}{}.{}", unfinished, waiters, verdict.waiters > 1 ? " together" : "",
-        duration_text(verdict.waited_ns), wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
-        stack.empty() || !names_site ? "" : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32),
-        processor);
+    std::string idle;
+    if (verdict.idle_wakeups != 0) {
+      const std::vector<code_location> idle_stack = analysis.stack(verdict.idle_site);
+      idle = fmt::format("Threads were woken {} to wait again at once{}.", count_text(verdict.idle_wakeups, "time"),
+                         idle_stack.empty() || !names_site
+                             ? ""
+                             : ", at " + location_text(idle_stack[analyse::own_frame_index(idle_stack)], 32));
+      if (verdict.waited_ns == 0 && unfinished.empty()) return idle;
+      idle += ' ';
+    }
+    return idle + fmt::format("{}{}{} waited {} for locks{}{}.{}", unfinished, waiters,
+                              verdict.waiters > 1 ? " together" : "", duration_text(verdict.waited_ns),
+                              wall_ns > 0 ? " in a run of " + duration_text(wall_ns) : "",
+                              stack.empty() || !names_site
+                                  ? ""
+                                  : ", most at " + location_text(stack[analyse::own_frame_index(stack)], 32),
+                              processor);
   }
   return fmt::format("The {} at {}{} {}.", verdict.source == heap ? "first remedy" : "remedy",
                      verdict.remedies > 1 ? "each of " : "", count_text(verdict.remedies, "site"),

@@ -60,7 +60,7 @@ struct memory_findings {
   std::uint64_t peak_bytes = 0, peak_blocks = 0;  // 0 for a part of a recording
   std::uint64_t peak_ns = 0;                      // since the recording's start
   std::uint64_t end_bytes = 0, end_blocks = 0;
-  figure_range peak_range, end_range;  // within the exact totals; both are of 0 bytes if they are unknown
+  figure_range peak_range, end_range;      // within the exact totals; both are of 0 bytes if they are unknown
   std::optional<std::uint64_t> max_bytes;  // all that was allocated, where it is known: a limit of the bytes in use
   // The most memory that the process had, and a limit that it did not exceed. They differ if the recording is of a part
   // of its life: the first is then what a snapshot saw.

@@ -40,6 +40,18 @@ std::string foreign_remedy(const lock_group& group) {
   return {};
 }
 
+// Threads that are all woken for what one of them can do.
+std::string herd_remedy(const lock_group& group) {
+  constexpr std::uint64_t min_wakeups = 1000;
+  constexpr std::uint32_t min_threads = 3;  // two that take turns may do so under one lock
+  const std::uint64_t wakeups = group.sums[format::acquisitions], idle = group.idle_wakeups;
+  if (group.type != lock_type::condition || group.threads < min_threads || idle < min_wakeups || idle < wakeups / 4 * 3)
+    return {};
+  return "after " + command::group_digits(idle) + " of " + command::group_digits(wakeups) +
+         " wake-ups the thread waited again at once: where one thread can do the work, notify_one "
+         "(pthread_cond_signal); where threads wait for different things, a condition variable for each";
+}
+
 }  // namespace
 
 std::string contended_remedy(const lock_group& group) {
@@ -89,6 +101,7 @@ std::string contended_remedy(const lock_group& group) {
 }
 
 std::string remedy_for(const lock_group& group, std::uint64_t wall_ns) {
+  if (group.category == lock_category::condition) return group.library.empty() ? herd_remedy(group) : "";
   constexpr std::uint64_t by_chance = 10;           // up to this many waits do not count if they took hardly any time
   constexpr std::uint64_t min_wait_ns = 1'000'000;  // a run of some milliseconds makes any wait a large share
   const bool is_waited_for =

@@ -210,6 +210,7 @@ class lock_collector {
     add_acquisitions();
     add_waits();
     add_open_uses();
+    add_idle_wakeups();
   }
 
   lock_findings findings() {
@@ -343,6 +344,22 @@ class lock_collector {
       const unfinished_wait& wait = group.facts.still_waiting.emplace_back(at_end.wait(key, since));
       if (wait.has_holder && wait.holder != wait.thread)
         add_wait(site, {wait.holder_site, wait.holder, 1, at_end.held_ns(key, since)});
+    }
+  }
+
+  // A wait for a condition begins with a mutex, and a thread that goes on releases that. So a thread that was woken
+  // more often than it has acquired mutexes has waited again at once.
+  void add_idle_wakeups() {
+    std::map<std::uint32_t, std::uint64_t> acquisitions;                       // of mutexes, by thread
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> wakeups;  // by condition variable and thread
+    for (const auto& [key, value] : recording_.acquisitions) {
+      const lock_type type = recording_.locks[key.lock].type;
+      if (type == lock_type::mutex) acquisitions[key.thread] += value[format::acquisitions];
+      if (type == lock_type::condition) wakeups[{key.lock, key.thread}] += value[format::acquisitions];
+    }
+    for (const auto& [use, count] : wakeups) {
+      const std::uint64_t first_ones = acquisitions[use.second];
+      group_of(use.first).facts.idle_wakeups += count - std::min(count, first_ones);
     }
   }
 

@@ -84,8 +84,10 @@ struct lock_group {
   std::optional<read_mostly_use> read_mostly;          // empty if the lock guards no such object, as far as can be told
   std::vector<call_inside> calls_inside;               // the longest first; set by add_calls_inside()
   std::vector<unfinished_wait> still_waiting;          // the longest first; none where that is on purpose
-  std::uint32_t still_held = 0;                        // holds that had not ended when the recording ended
-  std::string remedy;                                  // one line; empty if there is nothing to gain
+  // Of a condition variable: how often a thread that was woken waited again, at least. It had acquired no mutex anew.
+  std::uint64_t idle_wakeups = 0;
+  std::uint32_t still_held = 0;  // holds that had not ended when the recording ended
+  std::string remedy;            // one line; empty if there is nothing to gain
 };
 // Returns the part of the waits in which another thread had the lock. In the rest the lock was free, and the waiting
 // thread waited for a processor.

@@ -271,6 +271,30 @@ class Permits(Recorded):
         self.assertEqual({call["remedy"] for call in yields}, {""})
 
 
+class Herd(Recorded):
+    """Of twenty threads that are woken each time, one has work, and acquires the mutex anew."""
+    ROUNDS, THREADS = 200, 20
+    arguments, mode = ("herd", str(ROUNDS)), ("--full",)
+
+    def test_threads_that_are_woken_in_vain_are_named_with_a_remedy(self):
+        condition = self.lock("take_items", "condition variable")
+        idle = self.THREADS * (self.ROUNDS + 1) - self.ROUNDS - self.THREADS
+        self.check(condition, category="condition", idle_wakeups=idle)
+        self.assertRegex(condition["remedy"], f"after {idle:,} of [0-9,]+ wake-ups .*notify_one")
+        text = " ".join(self.run_program(PATHS.tarn, "report", "--quick", "rec", code=0).stdout.split())
+        self.assertRegex(text, rf"Worth doing: locks\. Threads were woken {idle:,} times to wait again at once, at "
+                         r"locks.cpp:\d+ take_items")
+
+
+class Heir(Recorded):
+    arguments, mode = ("heir", "2000"), ("--full",)
+
+    def test_one_thread_that_is_woken_for_each_item_is_no_herd(self):
+        condition = self.lock("take_items", "condition variable")
+        self.assertLess(condition["idle_wakeups"], 100)
+        self.assertEqual(condition["remedy"], "")
+
+
 class Kept(Recorded):
     """Waits and holds that never end."""
     arguments = ("kept", "1")

@@ -401,6 +401,25 @@ TEST(locks, name_who_held_them) {
   EXPECT_EQ(group.sites.front().waits.front().nanoseconds, 600U);
 }
 
+TEST(locks, a_condition_that_wakes_threads_in_vain_has_a_remedy) {
+  format::recording recording = recording_with(lock_type::condition, {2000, 2000, 900}, {2000, 2000, 900});
+  recording.locks.push_back({0, lock_type::mutex, 1, 0x2000});
+  recording.acquisitions[{3, 2, 1}] = counts_of({2000, 2000, 900});
+  for (const std::uint32_t thread : {0U, 1U, 2U}) recording.acquisitions[{1, thread, 2}] = counts_of({400});
+  const auto condition = [&] {
+    const lock_findings findings = find_locks(recording);
+    return findings.groups.back();
+  };
+  EXPECT_EQ(condition().idle_wakeups, 4800U);
+  EXPECT_THAT(condition().remedy, HasSubstr("after 4,800 of 6,000 wake-ups"));
+  recording.acquisitions[{1, 1, 2}] = counts_of({4000});
+  EXPECT_EQ(condition().idle_wakeups, 3200U);
+  EXPECT_EQ(condition().remedy, "") << "many wake-ups had work";
+  recording.acquisitions.erase({3, 2, 1});
+  recording.acquisitions[{1, 1, 2}] = counts_of({1});
+  EXPECT_EQ(condition().remedy, "") << "two threads may take turns under one lock";
+}
+
 TEST(locks, conditions_are_no_contention) {
   const format::recording recording = recording_with(lock_type::condition, {5000, 5000, 900'000'000}, {1});
   EXPECT_EQ(only(recording).category, lock_category::condition);

@@ -4,6 +4,8 @@
 //   locks crowd ROUNDS      four threads that take one lock all the time, so that many wait
 //   locks tries ROUNDS      locks of every kind that two threads try until they have them
 //   locks permits ROUNDS    four threads that share the one permit of a std::counting_semaphore
+//   locks herd ROUNDS       twenty threads that are all woken for each item that one of them takes
+//   locks heir ROUNDS       the same, and one of them is woken
 //   locks kept ROUNDS       a lock that three threads wait for, and one more that gives up, until the program ends
 //   locks convoy ROUNDS     threads that wait one behind the other, all because of the first holder
 //   locks queue ROUNDS      a hundred threads that wait for one holder
@@ -329,6 +331,43 @@ int share_a_permit() {
   return 5;
 }
 
+constexpr int herd_threads = 20;
+std::mutex herd_mutex;
+std::condition_variable herd_item;
+int herd_waiting = 0, herd_woken = 0, herd_items = 0;
+bool herd_is_over = false;
+[[gnu::noinline]] void take_items() {
+  std::unique_lock lock(herd_mutex);
+  for (;;) {
+    ++herd_waiting;
+    herd_item.wait(lock);
+    --herd_waiting;
+    ++herd_woken;
+    if (herd_is_over) return;
+    if (herd_items == 0) continue;
+    --herd_items;
+    lock.unlock();
+    lock.lock();
+  }
+}
+int feed_a_herd(bool wakes_all) {
+  std::thread threads[herd_threads];
+  for (std::thread& thread : threads) thread = std::thread(take_items);
+  const int woken_in_round = wakes_all ? herd_threads : 1;
+  for (int round = 0; round <= rounds; ++round) {
+    std::unique_lock lock(herd_mutex);
+    for (; herd_waiting != herd_threads || herd_woken < round * woken_in_round; lock.lock()) {
+      lock.unlock();
+      std::this_thread::yield();
+    }
+    herd_is_over = round == rounds;
+    ++herd_items;
+    wakes_all || herd_is_over ? herd_item.notify_all() : herd_item.notify_one();
+  }
+  for (std::thread& thread : threads) thread.join();
+  return 5;
+}
+
 std::mutex crowd_mutex;
 long crowd_count = 0;
 [[gnu::noinline]] void push_in() {
@@ -491,6 +530,8 @@ int main(int count, char** arguments) {
   if (count > 2 && std::strcmp(arguments[1], "crowd") == 0) return form_a_crowd();
   if (count > 2 && std::strcmp(arguments[1], "tries") == 0) return try_all_kinds();
   if (count > 2 && std::strcmp(arguments[1], "permits") == 0) return share_a_permit();
+  if (count > 2 && std::strcmp(arguments[1], "herd") == 0) return feed_a_herd(true);
+  if (count > 2 && std::strcmp(arguments[1], "heir") == 0) return feed_a_herd(false);
   if (count > 2 && std::strcmp(arguments[1], "queue") == 0) return wait_in_line();
   if (count > 2 && std::strcmp(arguments[1], "foreign") == 0) return share_with_a_child();
   if (count > 2 && std::strcmp(arguments[1], "stopped") == 0) {
