@@ -48,6 +48,10 @@ void add_journal(CLI::App& application);
 // Adds a hidden subcommand that `tarn report` starts.
 void add_measure(CLI::App& application);
 
+// Lets each option of the command and of its parts refuse an empty value, which most often is a variable that a script
+// has not set.
+void refuse_empty_values(CLI::App& command);
+
 // Returns PROGRAM and its arguments: those from the first argument that is no option of `command`, or else those behind
 // "--". Throws a failure for an unknown option.
 std::vector<std::string> program_arguments(const CLI::App& command, const std::vector<std::string>& after_dashes);

@@ -7,7 +7,10 @@
 namespace tarn::command {
 
 CLI::Option* add_label_option(CLI::App& command, std::vector<std::string>& labels) {
-  return command.add_option("--label", labels, "service, version, host, container or a label of your own; repeatable")
+  return command
+      .add_option("--label", labels,
+                  "written with each row or profile, to tell recordings apart: service, version, host, container "
+                  "or a key of your own; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }

@@ -130,6 +130,7 @@ int run(std::vector<std::string> arguments) {
   tarn::command::add_journal(application);
   tarn::command::add_measure(application);
   tarn::command::add_generate(application);
+  tarn::command::refuse_empty_values(application);
   const auto formatter = std::make_shared<tarn::command::help_formatter>();
   formatter->column_width(14);  // so that each subcommand has one line of 80 columns
   application.formatter(formatter);

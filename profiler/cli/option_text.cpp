@@ -92,6 +92,12 @@ std::string refuse_negative(const std::string& number) {
   return number.starts_with('-') ? "'" + number + "' is below 0" : "";
 }
 
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* const option : command.get_options())
+    option->check([](const std::string& value) { return value.empty() ? "the value is empty" : std::string(); });
+  for (CLI::App* const part : command.get_subcommands([](const CLI::App*) { return true; })) refuse_empty_values(*part);
+}
+
 std::string refuse_unless_positive(const std::string& number) {
   char* end = nullptr;
   const double value = std::strtod(number.c_str(), &end);

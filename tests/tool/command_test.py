@@ -139,6 +139,10 @@ class CommandLine(CommandTest):
                                   "--confidence: 'nan' is not a number"),
                                  (("journal", "append", "j", "--bytes", "-1"), "--bytes: '-1' is not above 0"),
                                  (("journal", "append", "j", "--bytes", "0"), "--bytes: '0' is not above 0"),
+                                 (("report", "--html", ""), "--html: the value is empty"),
+                                 (("report", ""), "FILE: the value is empty"),
+                                 (("journal", "cat", ""), "FILE: the value is empty"),
+                                 (("record", "-o", "", "--", "true"), "--output: the value is empty"),
                                  (("journal", "tail", "-n", "-1", "j"), "--lines: '-1' is below 0"),
                                  (("report", "--top"), "--top needs a value: --top N"),
                                  (("report", "--json", "--html", "x"), "--json and --html exclude each other: give one "
