@@ -94,7 +94,8 @@ struct pool_c_api;
 /// Cost: allocate and deallocate are inline, and together about ten instructions; a block has no overhead.
 class fixed_pool {
  public:
-  /// Makes a pool of blocks of `bytes` bytes at multiples of `alignment`, a power of two. Takes no memory yet.
+  /// Makes a pool of blocks of `bytes` bytes at multiples of `alignment`, which is rounded up to a power of two. Takes
+  /// no memory yet.
   explicit fixed_pool(std::size_t bytes, std::size_t alignment = detail::block_alignment,
                       const pool_options& options = {}) noexcept;
   /// Returns all memory at once, also that of blocks in use.

@@ -2,6 +2,7 @@
 #include <tarn/fixed_pool.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <type_traits>
 
 #include "base/bits.hpp"
@@ -74,8 +75,9 @@ pool_limit_reached::pool_limit_reached(const char* name, std::size_t block_bytes
 }
 
 fixed_pool::fixed_pool(std::size_t bytes, std::size_t alignment, const pool_options& options) noexcept
-    : wanted_bytes_(bytes), alignment_(std::max(alignment, sizeof(void*))), options_(options) {
-  TARN_CHECK(base::is_power_of_two(alignment));
+    : wanted_bytes_(bytes),
+      alignment_(std::bit_ceil(std::clamp(alignment, sizeof(void*), largest_request / 2))),
+      options_(options) {
   block_bytes_ = base::align_up(std::clamp(bytes, sizeof(void*), largest_request), alignment_);
   carrier_blocks_ = std::min(block_bytes_ / sizeof(void*), max_carrier_blocks);
 }

@@ -1,6 +1,7 @@
 // Tests pools of blocks: growth, limits, statistics, live blocks.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <set>
@@ -51,7 +52,7 @@ TEST_P(fixed_pool_shapes, blocks_are_aligned_apart_and_used_again) {
     const auto allocated = allocate_many(blocks, 700);
     std::set<char*> places;
     for (void* const block : allocated) {
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % std::bit_ceil(alignment), 0u);
       const auto next = places.insert(static_cast<char*>(block)).first;
       EXPECT_TRUE(next == places.begin() || *std::prev(next) + blocks.block_bytes() <= *next);
       EXPECT_TRUE(std::next(next) == places.end() || *next + blocks.block_bytes() <= *std::next(next));
@@ -71,8 +72,9 @@ TEST_P(fixed_pool_shapes, blocks_are_aligned_apart_and_used_again) {
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, fixed_pool_shapes,
-                         testing::Values(std::tuple{0, 1}, std::tuple{1, 1}, std::tuple{8, 8}, std::tuple{12, 4},
-                                         std::tuple{16, 16}, std::tuple{24, 8}, std::tuple{64, 64}, std::tuple{100, 4},
+                         testing::Values(std::tuple{0, 1}, std::tuple{8, 3}, std::tuple{40, 24}, std::tuple{8, 0},
+                                         std::tuple{1, 1}, std::tuple{8, 8}, std::tuple{12, 4}, std::tuple{16, 16},
+                                         std::tuple{24, 8}, std::tuple{64, 64}, std::tuple{100, 4},
                                          std::tuple{64, 4096}, std::tuple{1000, 8}, std::tuple{5000, 32}));
 
 TEST(fixed_pool, the_block_freed_last_comes_first) {
