@@ -110,10 +110,10 @@ class Loop:
         difference = self.tarn_says("diff", *(os.path.join(self.folder, f"{name}.rec") for name in ("before", "after")))
         for line in difference.splitlines()[:REPORT_LINES]:
             print("   " + line)
-        self.fix(figures)
+        self.fix()
         return figures
 
-    def fix(self, figures):
+    def fix(self):
         """Lets `tarn fix` edit the plain server, and measures it beside the remedies by hand."""
         print("\n5. The same by tarn fix, without a hand: a patch for the plain server that it builds and measures.\n",
               flush=True)
@@ -136,13 +136,13 @@ class Loop:
         fixing.print_sites(sites)
         if any(site["patch"] for site in sites):
             self.ways["patched"] = Way("patched by tarn fix", (), self.ways["plain"].server)
-            figures["patched"] = []
+            pairs = {"plain": [], "patched": []}  # measured beside each other, minutes after the first table
             for _ in range(ROUNDS):
                 self.server = plain
-                figures["plain"].append(self.measure("plain"))
+                pairs["plain"].append(self.measure("plain"))
                 self.server = edited.server
-                figures["patched"].append(self.measure("patched"))
-            self.print_table(figures)
+                pairs["patched"].append(self.measure("patched"))
+            self.print_table(pairs)
         self.server = plain
 
     def print_table(self, figures):
