@@ -110,18 +110,18 @@ class Loop:
         difference = self.tarn_says("diff", *(os.path.join(self.folder, f"{name}.rec") for name in ("before", "after")))
         for line in difference.splitlines()[:REPORT_LINES]:
             print("   " + line)
-        self.fix()
+        figures["fix"] = self.fix()
         return figures
 
     def fix(self):
-        """Lets `tarn fix` edit the plain server, and measures it beside the remedies by hand."""
+        """Lets `tarn fix` edit the plain server, and returns the runs of it and of the plain one beside it."""
         print("\n5. The same by tarn fix, without a hand: a patch for the plain server that it builds and measures.\n",
               flush=True)
         programs = Path(self.tarn).parent
         reason = fixing.missing(programs)
         if reason:
             print(f"   left out: {reason}")
-            return
+            return {}
         config = os.path.join(self.folder, "appserver.toml")
         recording = os.path.join(self.folder, "fix.rec")
         edited = fixing.Fixing(self.supervisor, self.folder, programs)
@@ -134,16 +134,17 @@ class Loop:
         print("   $ tarn fix fix.rec -p build --prove load.sh\n", flush=True)
         sites = edited.fix(recording)
         fixing.print_sites(sites)
+        pairs = {"plain": [], "patched": []}
         if any(site["patch"] for site in sites):
             self.ways["patched"] = Way("patched by tarn fix", (), self.ways["plain"].server)
-            pairs = {"plain": [], "patched": []}  # measured beside each other, minutes after the first table
             for _ in range(ROUNDS):
                 self.server = plain
                 pairs["plain"].append(self.measure("plain"))
                 self.server = edited.server
                 pairs["patched"].append(self.measure("patched"))
-            self.print_table(pairs)
+            self.print_table(pairs)  # alone, as the first table is minutes older
         self.server = plain
+        return pairs
 
     def print_table(self, figures):
         print(f"\n   {'':<24}{'requests/s':>12}{'CPU time each':>22}{'':>4}")
