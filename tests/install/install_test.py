@@ -86,7 +86,8 @@ class Install(unittest.TestCase):
 
     def test_no_link_of_the_documents_is_dead(self):
         links = [(page, link) for page in (self.prefix / "share/doc/tarn").rglob("*.md")
-                 for link in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", page.read_text(encoding="utf-8")) if ":" not in link]
+                 for link in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", page.read_text(encoding="utf-8"))
+                 if ":" not in link]
         self.assertGreater(len(links), 100)
         self.assertEqual([(page.name, link) for page, link in links if not (page.parent / link).exists()], [])
 

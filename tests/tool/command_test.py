@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -127,27 +128,25 @@ class CommandLine(CommandTest):
         self.expect_error(self.tarn(), 2, "a subcommand is required; see tarn --help")
 
     def test_the_command_line_is_refused_in_our_own_words(self):
-        for command, message in ((("report", "--nope"), "unknown option --nope"),
-                                 (("report", "a", "b"), "unexpected argument b"),
-                                 (("report", "a", "b c", "d"), "unexpected argument b c"),
-                                 (("report", "--cpu-seconds", "nan"), "--cpu-seconds: 'nan' is not a number"),
-                                 (("diff", "a", "b", "--cpu-seconds", "1,inf"), "--cpu-seconds: 'inf' is too large"),
-                                 (("gate", "a", "--max", "allocations <= 1", "--requests", "0"),
-                                  "--requests: '0' is not above 0"),
-                                 (("top", "--interval", "nan", "--pid", "1"), "--interval: 'nan' is not a number"),
-                                 (("fleet", "--confidence", "nan", "problems", "a"),
-                                  "--confidence: 'nan' is not a number"),
-                                 (("journal", "append", "j", "--bytes", "-1"), "--bytes: '-1' is not above 0"),
-                                 (("journal", "append", "j", "--bytes", "0"), "--bytes: '0' is not above 0"),
-                                 (("report", "--html", ""), "--html: the value is empty"),
-                                 (("report", ""), "FILE: the value is empty"),
-                                 (("journal", "cat", ""), "FILE: the value is empty"),
-                                 (("record", "-o", "", "--", "true"), "--output: the value is empty"),
-                                 (("journal", "tail", "-n", "-1", "j"), "--lines: '-1' is below 0"),
-                                 (("report", "--top"), "--top needs a value: --top N"),
-                                 (("report", "--json", "--html", "x"), "--json and --html exclude each other: give one "
-                                                                     "of them")):
-            self.expect_error(self.tarn(*command), 2, f"{message}; see tarn {command[0]} --help")
+        for command, message in {
+                "report --nope": "unknown option --nope",
+                "report a b": "unexpected argument b",
+                "report a 'b c' d": "unexpected argument b c",
+                "report --cpu-seconds nan": "--cpu-seconds: 'nan' is not a number",
+                "report --html ''": "--html: the value is empty",
+                "report ''": "FILE: the value is empty",
+                "report --top": "--top needs a value: --top N",
+                "report --json --html x": "--json and --html exclude each other: give one of them",
+                "diff a b --cpu-seconds 1,inf": "--cpu-seconds: 'inf' is too large",
+                "gate a --max 'allocations <= 1' --requests 0": "--requests: '0' is not above 0",
+                "top --interval nan --pid 1": "--interval: 'nan' is not a number",
+                "fleet --confidence nan problems a": "--confidence: 'nan' is not a number",
+                "record -o '' -- true": "--output: the value is empty",
+                "journal append j --bytes -1": "--bytes: '-1' is not above 0",
+                "journal append j --bytes 0": "--bytes: '0' is not above 0",
+                "journal tail -n -1 j": "--lines: '-1' is below 0"}.items():
+            words = shlex.split(command)
+            self.expect_error(self.tarn(*words), 2, f"{message}; see tarn {words[0]} --help")
 
     def test_an_unknown_subcommand_is_wrong_usage(self):
         result = self.tarn("rnu")
@@ -220,8 +219,9 @@ class Generated(CommandTest):
         for text in [".SS tarn journal append\n", "\\-\\-bytes", "\\-\\-other\\-lines", ".SS tarn lab\n"]:
             self.assertIn(text, page)
         if shutil.which("groff"):
-            result = subprocess.run(["groff", "-man", "-ww", "-z"], input=page, capture_output=True, text=True, check=True)
-            self.assertEqual(result.stderr, "")
+            warnings = subprocess.run(["groff", "-man", "-ww", "-z"], input=page, capture_output=True, text=True,
+                                      check=True).stderr
+            self.assertEqual(warnings, "")
 
     def test_completion_offers_what_may_come_next(self):
         self.assertEqual(self.completions("ru"), ["run"])

@@ -101,7 +101,8 @@ constexpr std::uint32_t max_held_spares = 64;
 long duplicate(std::uint32_t number) noexcept { return raw_call(SYS_fcntl, number, F_DUPFD_CLOEXEC, 3); }
 
 long open_region(const char* path) noexcept {
-  if (const held_regions held = held_regions_in(path); held.number != 0) return duplicate(held.number);
+  if (const held_regions descriptors = held_regions_in(path); descriptors.number != 0)
+    return duplicate(descriptors.number);
   return raw_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
 }
 
@@ -251,7 +252,7 @@ bool take_spare(std::uint32_t index, std::uint64_t owner) noexcept {
 
 // Returns the index of the spare that this process has from before its exec, or takes one now: one that is held open if
 // there is one. Returns nothing when none is left.
-std::optional<std::uint32_t> own_spare(const held_regions& held) noexcept {
+std::optional<std::uint32_t> own_spare(const held_regions& descriptors) noexcept {
   const std::uint64_t own_key = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
   const std::uint64_t started = start_time();
   const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
@@ -261,8 +262,9 @@ std::optional<std::uint32_t> own_spare(const held_regions& held) noexcept {
         spare.started.load(std::memory_order_relaxed) == started)
       return index;
   }
-  for (std::uint32_t tried = 0; tried < held.spares + count; ++tried) {
-    const std::uint32_t index = tried < held.spares ? held.first_spare + tried : tried - held.spares;
+  for (std::uint32_t tried = 0; tried < descriptors.spares + count; ++tried) {
+    const std::uint32_t index =
+        tried < descriptors.spares ? descriptors.first_spare + tried : tried - descriptors.spares;
     if (index >= count || !take_spare(index, own_key)) continue;
     first->spare[index].started.store(started, std::memory_order_relaxed);  // lets this process find it after an exec
     return index;
@@ -286,8 +288,9 @@ constinit char start_path[64] = {}, held_path[64] = {};
 constinit std::atomic<const char*> first_path = start_path;
 
 // Opens a spare, which is held open or lies beside the first region. Returns an errno as its negative.
-long open_spare(std::uint32_t index, const held_regions& held) noexcept {
-  if (index - held.first_spare < held.spares) return duplicate(held.number + 1 + index - held.first_spare);
+long open_spare(std::uint32_t index, const held_regions& descriptors) noexcept {
+  if (index - descriptors.first_spare < descriptors.spares)
+    return duplicate(descriptors.number + 1 + index - descriptors.first_spare);
   char path[64];
   const char* const name = std::strrchr(start_path, '/');
   if (name == nullptr || name - start_path > 40) return -ENOENT;
@@ -300,10 +303,10 @@ long open_spare(std::uint32_t index, const held_regions& held) noexcept {
 
 // Maps this process's spare. Returns false, and sets `why` unless no spare is left, when it cannot.
 bool map_spare(void* address, format::refusal& why) noexcept {
-  const held_regions held = held_regions_in(region_path());
-  const std::optional<std::uint32_t> index = own_spare(held);
+  const held_regions descriptors = held_regions_in(region_path());
+  const std::optional<std::uint32_t> index = own_spare(descriptors);
   if (!index) return false;
-  const long file = open_spare(*index, held);
+  const long file = open_spare(*index, descriptors);
   if (map_region(file, address)) return true;
   why = file < 0 ? format::refusal::lacks_access : format::refusal::lacks_addresses;
   first->spare[*index].owner.store(0, std::memory_order_relaxed);
@@ -468,22 +471,24 @@ void hold_regions_open() noexcept {
   const long number = hold(open_region(start_path), static_cast<std::uint32_t>(first_kept_number));
   if (is_error(number)) return;
   const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
-  held_regions held{static_cast<std::uint32_t>(number)};
-  while (held.first_spare < count && first->spare[held.first_spare].owner.load(std::memory_order_relaxed) != 0)
-    ++held.first_spare;
-  for (; held.spares < max_held_spares && held.first_spare + held.spares < count; ++held.spares) {
-    const std::uint32_t next_number = held.number + 1 + held.spares;
-    const long spare = hold(open_spare(held.first_spare + held.spares, {}), next_number);
+  held_regions descriptors{static_cast<std::uint32_t>(number)};
+  while (descriptors.first_spare < count &&
+         first->spare[descriptors.first_spare].owner.load(std::memory_order_relaxed) != 0)
+    ++descriptors.first_spare;
+  for (; descriptors.spares < max_held_spares && descriptors.first_spare + descriptors.spares < count;
+       ++descriptors.spares) {
+    const std::uint32_t next_number = descriptors.number + 1 + descriptors.spares;
+    const long spare = hold(open_spare(descriptors.first_spare + descriptors.spares, {}), next_number);
     if (spare == next_number) continue;
     if (!is_error(spare)) raw_call(SYS_close, spare);
     break;
   }
   std::size_t length = 0;
-  append_number(held_path, length, held.number);
+  append_number(held_path, length, descriptors.number);
   held_path[length++] = ':';
-  append_number(held_path, length, held.first_spare);
+  append_number(held_path, length, descriptors.first_spare);
   held_path[length++] = ':';
-  append_number(held_path, length, held.spares);
+  append_number(held_path, length, descriptors.spares);
   held_path[length] = '\0';
   first_path.store(held_path, std::memory_order_release);  // release: a thread that forks reads the whole path
 }

@@ -80,7 +80,7 @@ class LastingWaits(AttachTest):
         self.assertEqual((first["threads"], second["threads"]), ([second["holder"]], [first["holder"]]))
         self.assertEqual([group["address"] % 64 for group in findings["groups"]], [0, 0], "they begin there")
         line = " ".join(text.split())
-        self.assertRegex(line, "2 threads waited for a reader-writer lock from .*, 2 of them for each other: a deadlock")
+        self.assertRegex(line, "2 threads waited for a reader-writer lock .*, 2 of them for each other: a deadlock")
         self.assertRegex(line, r"a deadlock: thread \d+ waited for the reader-writer lock at 0x[0-9a-f]+, which thread")
 
     def test_a_writer_that_waits_for_readers(self):

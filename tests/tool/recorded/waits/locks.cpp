@@ -335,7 +335,7 @@ constexpr int herd_threads = 20;
 std::mutex herd_mutex;
 std::condition_variable herd_item;
 int herd_waiting = 0, herd_woken = 0, herd_items = 0;
-bool herd_is_over = false;
+bool is_herd_over = false;
 [[gnu::noinline]] void take_items() {
   std::unique_lock lock(herd_mutex);
   for (;;) {
@@ -343,7 +343,7 @@ bool herd_is_over = false;
     herd_item.wait(lock);
     --herd_waiting;
     ++herd_woken;
-    if (herd_is_over) return;
+    if (is_herd_over) return;
     if (herd_items == 0) continue;
     --herd_items;
     lock.unlock();
@@ -360,9 +360,9 @@ int feed_a_herd(bool wakes_all) {
       lock.unlock();
       std::this_thread::yield();
     }
-    herd_is_over = round == rounds;
+    is_herd_over = round == rounds;
     ++herd_items;
-    wakes_all || herd_is_over ? herd_item.notify_all() : herd_item.notify_one();
+    wakes_all || is_herd_over ? herd_item.notify_all() : herd_item.notify_one();
   }
   for (std::thread& thread : threads) thread.join();
   return 5;
