@@ -40,8 +40,10 @@ void print_coverage(analyse::analysis& analysis) {
   if (findings.is_kernel_hidden || samples >= full_share * expected ||
       samples >= expected - deviations * std::sqrt(expected))
     return;
-  fmt::print("The samples cover {:.0f} % of the running time: threads that run for less than 5 ms mostly have none.\n",
-             100 * samples / expected);
+  fmt::print(
+      "The samples cover {:.0f} % of the running time: threads that run for less than 5 ms in all, or for some 10 µs\n"
+      "   at a time, have too few.\n",
+      100 * samples / expected);
 }
 
 void print_brief_threads(const cpu_findings& findings) {

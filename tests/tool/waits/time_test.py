@@ -157,8 +157,8 @@ class Time(FolderTest):
         running_ns, cpu = report["time"]["running_ns"], report["cpu"]
         self.assertGreater(running_ns, 600_000_000)
         covered = round(100 * cpu["samples"] * cpu["interval_ns"] / running_ns)
-        self.assertIn(f"\nThe samples cover {covered} % of the running time: threads that run for less than 5 ms "
-                      "mostly have none.\n", self.tarn("report", "--quick", "rec"))
+        self.assertIn(f"\nThe samples cover {covered} % of the running time: threads that run for less than 5 ms in all, "
+                      "or for some 10 µs\n   at a time, have too few.\n", self.tarn("report", "--quick", "rec"))
 
     def test_the_share_of_brief_threads_is_within_its_error(self):
         # 19 of 20 intervals contain the share; that three of six do not has a chance of 0.2 %.
