@@ -96,7 +96,8 @@ held_regions held_regions_in(const char* path) noexcept {
 }
 
 constinit long first_kept_number = 500;
-constexpr std::uint32_t max_held_spares = 64;
+// The numbers from here on lie below 512, as the one above does: the kernel's table has that size already.
+constexpr std::uint32_t first_held_number = 400, max_held_spares = 64;
 
 long duplicate(std::uint32_t number) noexcept { return raw_call(SYS_fcntl, number, F_DUPFD_CLOEXEC, 3); }
 
@@ -468,7 +469,7 @@ void hold_regions_open() noexcept {
     raw_call(SYS_close, file);
     return number;
   };
-  const long number = hold(open_region(start_path), static_cast<std::uint32_t>(first_kept_number));
+  const long number = hold(open_region(start_path), first_held_number);
   if (is_error(number)) return;
   const std::uint32_t count = first->spares < format::max_spare_regions ? first->spares : format::max_spare_regions;
   held_regions descriptors{static_cast<std::uint32_t>(number)};
