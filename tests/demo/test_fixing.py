@@ -37,7 +37,7 @@ class FixingTest(unittest.TestCase):
         with mock.patch("shutil.which", return_value=None):
             self.assertEqual(fixing.missing(self.programs), "there is no git (Debian package git)")
             walked = loop.Loop(None, self.folder.name, str(self.programs / "tarn"), "")
-            text = printed(walked.fix, {})
+            text = printed(walked.fix)
         self.assertEqual(text.splitlines()[-1], "   left out: there is no git (Debian package git)")
         with mock.patch("shutil.which", return_value="/bin/true"):
             self.assertIn("libtarn-tidy.so was not built", fixing.missing(self.programs))
