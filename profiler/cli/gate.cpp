@@ -13,6 +13,7 @@
 #include "profiler/advise/limits.hpp"
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/cli/option_text.hpp"
 #include "profiler/findings/heap/own_malloc.hpp"
 #include "profiler/findings/unrecorded.hpp"
 #include "profiler/launch/calibrate.hpp"

@@ -36,7 +36,7 @@ exports::row_labels labels_of(const std::vector<std::string>& options) {
     else if (key == "container")
       labels.container = value;
     else
-      labels.others += (labels.others.empty() ? "" : ";") + key + '=' + value;
+      labels.others.append(labels.others.empty() ? "" : ";").append(key).append("=").append(value);
   }
   return labels;
 }
