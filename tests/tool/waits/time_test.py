@@ -157,8 +157,8 @@ class Time(FolderTest):
         running_ns, cpu = report["time"]["running_ns"], report["cpu"]
         self.assertGreater(running_ns, 600_000_000)
         covered = round(100 * cpu["samples"] * cpu["interval_ns"] / running_ns)
-        self.assertIn(f"\nThe samples cover {covered} % of the running time: threads that run for less than 5 ms in all, "
-                      "or for some 10 µs\n   at a time, have too few.\n", self.tarn("report", "--quick", "rec"))
+        self.assertIn(f"\nThe samples cover {covered} % of the running time: threads that run for less than 5 ms in "
+                      "all, or for some 10 µs\n   at a time, have too few.\n", self.tarn("report", "--quick", "rec"))
 
     def test_the_share_of_brief_threads_is_within_its_error(self):
         # 19 of 20 intervals contain the share; that three of six do not has a chance of 0.2 %.
@@ -166,9 +166,14 @@ class Time(FolderTest):
         for _ in range(6):
             share = float(self.tarn("record", "--cpu", "-o", "rec", "--", PATHS.times, "mixed", "100").split()[1])
             report, _ = self.report()
+            functions = report["cpu"]["functions"]
+            brief_functions = [function for function in functions if "spin_briefly" in function["function"]]
+            text = " ".join(self.tarn("report", "--quick", "rec").split())
+            # On some machines no thread of 2 ms has a sample.
+            if "and have no sample: no function has that time, and each error contains it." in text:
+                missed += [(share, function) for function in functions if function["total_error"] < share / 2]
+                continue
             without_samples = {"total_share": 0, "total_error": 0, "total": 0}
-            brief_functions = [function for function in report["cpu"]["functions"]
-                               if "spin_briefly" in function["function"]]
             total = max([without_samples] + brief_functions, key=lambda function: function["total_share"])
             stacks = [line.rsplit(" ", 1) for line in self.tarn("export", "--format", "collapsed", "--measure",
                                                                 "cpu_time", "rec").splitlines()]
