@@ -46,7 +46,8 @@ void read_limits(const std::string& path, std::vector<limit>& limits, double& re
     }
     if (const toml::node* const number = file.get("requests"); requests == 0 && number != nullptr) {
       requests = number->value<double>().value_or(0);
-      if (!(requests > 0)) fail(exit_code::io_error, "{}: requests is not a number above 0", path);
+      if (!(requests > 0) || !std::isfinite(requests))
+        fail(exit_code::io_error, "{}: requests is not a number above 0", path);
     }
     const toml::table* const maxima = file["max"].as_table();
     if (maxima == nullptr) fail(exit_code::io_error, "{}: the table [max] is missing", path);

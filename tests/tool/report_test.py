@@ -491,6 +491,8 @@ class Gate(ReportTest):
     def test_wrong_limits_are_reported(self):
         for text, problem in (("[max]\n'apples' = 3", "apples"), ("[max", "limits.toml:1"), ("[most]", "most"),
                               ("requests = 3", "is missing"), ("[max]\nbytes = true", "is not a number"),
+                              ("requests = 'x'\n[max]\nbytes = 3", "requests is not a number above 0"),
+                              ("[max]", "has no limit"), ("requests = inf\n[max]\nbytes = 3", "is not a number"),
                               ("[max]\n'bytes per request' = 3", "requests")):
             (self.folder / "limits.toml").write_text(text)
             code = 2 if problem == "requests" else 3  # --requests is missing on the command line
